@@ -109,7 +109,8 @@ int di_by_name(const struct di *d, const char *name);
 /* ---- inodes and descriptors ---- */
 
 struct di_inode {
-  struct gi_xlator *target;    /* of a file that is being moved: where to; NULL: it is not, as far as is known */
+  struct gi_xlator *target;    /* of a file that is being moved: where to; NULL: it is not, as far as is known … */
+  uint64_t target_asked;       /* … at that time (gi_now) */
   struct gi_xlator *cached;    /* of anything but a directory: the subvolume that has it; NULL: not known */
   struct di_layout *layout;    /* of a directory; NULL: not known */
   int8_t mds;                  /* of a directory: 1 + the subvolume whose attributes count; 0: not known */
@@ -262,10 +263,11 @@ bool di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_d
  * the source becomes a linkto file, or a name that is removed would show again. */
 bool di_is_unfinished(const struct di *d, const struct gi_fop *reply);
 void di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child);
-/* What the copy on `child` says: 0 and the subvolume where it goes or has gone, -1 if nowhere; or errno. */
-int di_ask_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned child, int *target);
-/* It is no longer where it was. True: it is on another subvolume, which the inode knows from now on. */
-bool di_find_again(struct di *d, struct gi_fop *fop, struct gi_inode *inode);
+/* What the copy on `child` says: 0, its mode, and the subvolume where it goes or has gone, -1 if nowhere; or errno. */
+int di_ask_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned child, int *target, uint32_t *mode);
+/* It is no longer on the subvolume `left` (NULL: wherever it was). 0: the inode knows where it is, by this or by another operation.
+ * EALREADY: it is there all the same; else why it is not found, ESTALE if it is nowhere. */
+int di_find_again(struct di *d, struct gi_fop *fop, struct gi_inode *inode, const struct gi_xlator *left);
 /* What a reply tells of the file's mode is what its owner gave it. */
 void di_hide_marks(struct gi_fop *fop, const struct gi_gfid *gfid);
 void di_opened(struct di *d, struct gi_fd *fd, struct gi_xlator *child);

@@ -58,7 +58,8 @@ link_at(struct linking *k, unsigned child)
 static int
 while_moving(struct linking *k)
 {
-  int target, err = di_ask_target(k->d, k->fop, k->inode, k->child, &target);
+  uint32_t mode;
+  int target, err = di_ask_target(k->d, k->fop, k->inode, k->child, &target, &mode);
 
   if (err || target < 0 || target == (int)k->child)
     return err;
@@ -86,8 +87,11 @@ after_move(struct linking *k)
   struct gi_loc loc = {.name = k->fop->loc2.name, .parent = k->fop->loc2.parent, .pargfid = k->fop->loc2.pargfid};
   int at, err;
 
-  if (!di_find_again(k->d, k->fop, k->inode))
-    return 0; /* its owner gave it that mode */
+  err = di_find_again(k->d, k->fop, k->inode, k->d->x->children[was]);
+  if (err == EALREADY || err == ENOENT || err == ESTALE)
+    return 0; /* its owner gave it that mode, or it is nowhere else */
+  if (err)
+    return err;
   at = di_index(k->d, di_inode_of(k->d, k->inode)->cached);
   if (at < 0)
     return ENOTCONN;
@@ -139,7 +143,7 @@ link_once(struct linking *k)
 static enum gi_verdict
 link_name(struct di *d, struct gi_fop *fop)
 {
-  struct linking k = {.d = d, .fop = fop, .inode = gi_loc_inode(fop, &fop->loc)};
+  struct linking k = {.d = d, .fop = fop, .inode = gi_loc_inode(fop, &fop->loc), .child = DI_MAX};
   int err = 0;
 
   if (!k.inode)
@@ -149,7 +153,8 @@ link_name(struct di *d, struct gi_fop *fop)
     if (!err)
       err = link_once(&k);
   }
-  if ((err == ENOENT || err == ESTALE) && di_find_again(d, fop, k.inode)) { /* a rebalance has moved it meanwhile */
+  if ((err == ENOENT || err == ESTALE) && k.child < d->n &&
+      di_find_again(d, fop, k.inode, d->x->children[k.child]) == 0) { /* a rebalance has moved it meanwhile */
     gi_reply_clear(&fop->rsp);
     err = find_places(&k);
     if (!err)

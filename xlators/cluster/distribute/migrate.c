@@ -14,6 +14,7 @@
 #include <fcntl.h>
 
 #define TRIES 3
+#define TARGET_LIFE GI_NSEC_PER_SEC
 
 /* What must be done on both copies. */
 #define CHANGES \
@@ -165,7 +166,7 @@ di_ready_at(const struct di *d, struct gi_fop *fop, const struct gi_xlator *chil
 /* ---- where it is now ---- */
 
 int
-di_ask_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned child, int *target)
+di_ask_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned child, int *target, uint32_t *mode)
 {
   struct gi_loc loc = {.gfid = inode->gfid, .inode = inode};
   struct di_found f;
@@ -176,26 +177,31 @@ di_ask_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned
   reply = gi_fan_reply(&f.ask.fan, child);
   err = reply->rsp.ret < 0 ? reply->rsp.err : 0;
   *target = -1;
+  *mode = err ? 0 : reply->rsp.stat.mode;
   if (!err && (di_is_linkto(d, reply) || di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata)))
     *target = di_linkto_target(d, reply);
   di_found_end(&f);
   return err;
 }
 
-bool
-di_find_again(struct di *d, struct gi_fop *fop, struct gi_inode *inode)
+int
+di_find_again(struct di *d, struct gi_fop *fop, struct gi_inode *inode, const struct gi_xlator *left)
 {
   struct di_inode *i = di_inode_of(d, inode);
   struct gi_xlator *was = i->cached;
+  int err;
 
   GI_ASSERT(!i->layout || !was);
+  if (was && was != left)
+    return 0; /* another operation has found it */
   i->cached = NULL;
   i->target = NULL;
-  if (di_locate(d, fop, inode) != 0 || !i->cached) {
+  err = di_locate(d, fop, inode);
+  if (!err && !i->cached)
+    err = ESTALE;
+  if (err)
     i->cached = i->cached || i->layout ? i->cached : was;
-    return false;
-  }
-  return i->cached != was;
+  return !err && i->cached == left ? EALREADY : err;
 }
 
 /* ---- an operation whose reply says that the file is on the move ---- */
@@ -232,7 +238,7 @@ once_more(struct di *d, struct gi_fop *fop)
 static enum gi_verdict
 after_gone(struct di *d, struct gi_fop *fop)
 {
-  return di_find_again(d, fop, gi_fop_inode(fop)) ? once_more(d, fop) : as_it_was(d, fop);
+  return di_find_again(d, fop, gi_fop_inode(fop), di_fop_of(fop, d)->to) == 0 ? once_more(d, fop) : as_it_was(d, fop);
 }
 
 /* The descriptor is not open there, whatever was taken for true. */
@@ -251,40 +257,47 @@ after_closed(struct di *d, struct gi_fop *fop)
   return di_inode_of(d, gi_fop_inode(fop))->cached ? once_more(d, fop) : as_it_was(d, fop);
 }
 
+/* What was done was done to what is left of it on the source: that is not told as a success unless the file is nowhere else. */
 static enum gi_verdict
 after_moved(struct di *d, struct gi_fop *fop)
 {
+  struct di_fop *df = di_fop_of(fop, d);
   struct gi_inode *inode = gi_fop_inode(fop);
-  int target, k = di_index(d, di_fop_of(fop, d)->to), err = k < 0 ? ESTALE : di_ask_target(d, fop, inode, (unsigned)k, &target);
+  uint32_t mode;
+  int target, k = di_index(d, df->to), err = k < 0 ? ESTALE : di_ask_target(d, fop, inode, (unsigned)k, &target, &mode);
 
-  if (!err && target < 0)
+  if (!err && target < 0 && (mode & 07777) == DI_LINKTO_MODE)
     return as_it_was(d, fop); /* its owner gave it that mode */
-  return di_find_again(d, fop, inode) ? once_more(d, fop) : as_it_was(d, fop);
+  if (!err && target < 0 && fop->fd && !fop->fd->anonymous && df->tries < TRIES)
+    return after_closed(d, fop); /* it has come back since, and what is open is what was left of it when it went */
+  if (err || target >= 0)
+    err = di_find_again(d, fop, inode, df->to);
+  if (err == ENOENT || err == ESTALE)
+    return as_it_was(d, fop); /* removed: who has it open goes on with what is open */
+  if (err == EALREADY)
+    err = 0;
+  if (!err && df->tries == TRIES)
+    err = EIO;
+  return err ? gi_fop_fail(fop, err) : once_more(d, fop);
 }
 
-/* The change is made on the target as well. 0; or why not, unless the target is gone: then it is not being moved any more. */
+/* The change is made on the target as well. 0, or why not. */
 static int
-repeat(struct di *d, struct gi_fop *fop, struct gi_xlator *target)
+repeat(struct di *d, struct gi_fop *fop, unsigned target)
 {
   struct gi_fop *h;
-  int err, k = di_index(d, target);
+  int err;
 
-  GI_ASSERT(target && target != di_fop_of(fop, d)->to);
-  if (k < 0)
-    return ENOTCONN;
+  GI_ASSERT(d->x->children[target] != di_fop_of(fop, d)->to);
   /* Its mode says that it is no file yet; it gets the file's when it becomes that. */
   if (gi_dict_get(fop->args.dict, "system.posix_acl_access"))
     return 0;
-  err = open_there(d, fop, fop->fd, target);
-  if (!err) {
-    h = gi_fop_child(fop);
-    h->args.valid &= ~GI_SET_MODE;
-    err = di_do_drop(d, h, (unsigned)k);
-  }
-  if (err != ENOENT && err != ESTALE)
+  err = open_there(d, fop, fop->fd, d->x->children[target]);
+  if (err)
     return err;
-  di_inode_of(d, gi_fop_inode(fop))->target = NULL;
-  return 0;
+  h = gi_fop_child(fop);
+  h->args.valid &= ~GI_SET_MODE;
+  return di_do_drop(d, h, target);
 }
 
 void
@@ -297,26 +310,60 @@ di_hide_marks(struct gi_fop *fop, const struct gi_gfid *gfid)
       a.iatt->mode &= ~(uint32_t)DI_MOVING;
 }
 
+/* The source says where it goes: 0 and -1 in *target if it does not say so any more. */
+static int
+learn_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, int *target)
+{
+  struct di_inode *i = di_inode_of(d, inode);
+  int k = di_index(d, di_fop_of(fop, d)->to), err;
+  uint32_t mode;
+
+  *target = -1;
+  err = k < 0 ? ESTALE : di_ask_target(d, fop, inode, (unsigned)k, target, &mode);
+  if (*target == k)
+    *target = -1;
+  i->target = *target < 0 ? NULL : d->x->children[*target];
+  i->target_asked = gi_now(d->x->reactor);
+  return err;
+}
+
+/* Where it goes, by what was learnt a moment ago; -1: that is to be asked. One rebalance may have given up, and another one move it
+ * elsewhere. */
+static int
+known_target(const struct di *d, const struct di_inode *i)
+{
+  return i->target && gi_now(d->x->reactor) - i->target_asked < TARGET_LIFE ? di_index(d, i->target) : -1;
+}
+
+static bool
+is_gone(int err)
+{
+  return err == ENOENT || err == ESTALE;
+}
+
 static enum gi_verdict
 while_moving(struct di *d, struct gi_fop *fop)
 {
   struct gi_inode *inode = gi_fop_inode(fop);
-  struct di_inode *i = di_inode_of(d, inode);
-  struct di_fop *df = di_fop_of(fop, d);
-  int target, k = di_index(d, df->to), err;
+  bool change = CHANGES & GI_KIND(fop->kind), asked = false;
+  int target = known_target(d, di_inode_of(d, inode)), err;
 
-  if (!i->target) {
-    err = k < 0 ? ESTALE : di_ask_target(d, fop, inode, (unsigned)k, &target);
-    if ((err == ENOENT || err == ESTALE) && (CHANGES & GI_KIND(fop->kind)) && df->tries < TRIES)
+  do {
+    err = 0;
+    if (target < 0) {
+      asked = true;
+      err = learn_target(d, fop, inode, &target);
+    }
+    if (is_gone(err) && change && di_fop_of(fop, d)->tries < TRIES)
       return after_gone(d, fop); /* the move has ended meanwhile: the target may lack the change */
-    if (err && (CHANGES & GI_KIND(fop->kind)))
+    if (err && change)
       return gi_fop_fail(fop, err);
-    if (err || target < 0 || target == k)
+    if (err || target < 0)
       return as_it_was(d, fop);
-    i->target = d->x->children[target];
-  }
-  err = CHANGES & GI_KIND(fop->kind) ? repeat(d, fop, i->target) : 0;
-  if (err)
+    err = change ? repeat(d, fop, (unsigned)target) : 0;
+    target = -1;
+  } while (is_gone(err) && !asked);
+  if (err && !is_gone(err)) /* gone, though the source has just named it: nobody moves it any more */
     return gi_fop_fail(fop, err);
   as_it_was(d, fop);
   di_hide_marks(fop, &inode->gfid);
@@ -354,7 +401,7 @@ di_file_done(struct gi_xlator *x, struct gi_fop *fop)
   if (!a || !(a->mode & S_ISVTX) || !S_ISREG(a->mode))
     return GI_PASS;
   if ((a->mode & 07777) == DI_LINKTO_MODE)
-    return df->tries < TRIES ? think(d, fop, after_moved) : GI_PASS;
+    return think(d, fop, after_moved);
   return (a->mode & DI_MOVING) == DI_MOVING ? think(d, fop, while_moving) : GI_PASS;
 }
 

@@ -73,6 +73,40 @@ test_writes_go_to_both_while_it_moves(void **state)
 }
 
 static void
+goes_to(struct fake_stack *s, char *to)
+{
+  fake_script_clear(s);
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moving, .arg = to});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moving, .arg = to});
+}
+
+/* A rebalance that was killed moved it elsewhere than the one that moves it now. */
+static void
+test_writes_go_where_it_goes_now(void **state)
+{
+  struct fake_stack *s = stack_with_dir(3, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+
+  goes_to(s, s->x->children[1]->name);
+  write_to(s, fd);
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 1);
+
+  /* What the first one had made is gone. */
+  goes_to(s, s->x->children[2]->name);
+  fake_script(s, 1, GI_FOP_WRITE, (struct fake_reply){.ret = -1, .err = ESTALE});
+  assert_int_equal(write_to(s, fd)->rsp.ret, 10);
+  assert_int_equal(fake_count(s, 2, GI_FOP_WRITE), 1);
+
+  /* Or it is left there. */
+  goes_to(s, s->x->children[1]->name);
+  fake_wait(s, 1100 * GI_NSEC_PER_MSEC);
+  assert_int_equal(write_to(s, fd)->rsp.ret, 10);
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 3);
+  assert_int_equal(fake_count(s, 2, GI_FOP_WRITE), 1);
+  fake_stack_free(s);
+}
+
+static void
 test_operations_follow_when_it_has_moved(void **state)
 {
   struct fake_stack *s = stack_with_dir(2, 0);
@@ -89,6 +123,59 @@ test_operations_follow_when_it_has_moved(void **state)
   write_to(s, fd);
   assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 1); /* from now on it is known */
   assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 2);
+  fake_stack_free(s);
+}
+
+/* Another operation, which was sent at the same time, has found it there first: what this one did was done to what is left on the source. */
+static void
+test_operations_follow_when_another_one_was_first(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+  char *to = s->x->children[1]->name;
+  struct gi_fop *first, *second;
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.hold = true});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moved, .arg = to});
+  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_script_always(s, 1, GI_FOP_WRITE, (struct fake_reply){.ret = 10});
+  first = write_to(s, fd);
+  second = write_to(s, fd);
+  assert_int_equal(fake_held(s, 0), 2);
+  for (int i = 0; i < 2; i++) {
+    struct gi_fop *held = fake_held_fop(s, 0, 0);
+
+    say_moved(held, to);
+    fake_release_fop(s, held, 10, 0);
+    fake_settle(s);
+  }
+  assert_int_equal(first->rsp.ret, 10);
+  assert_int_equal(second->rsp.ret, 10);
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 2);
+  fake_stack_free(s);
+}
+
+/* What was done to what is left of it on the source is no success. */
+static void
+test_a_change_fails_if_it_cannot_follow(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+  char *to = s->x->children[1]->name;
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moved, .arg = to});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moved, .arg = to});
+  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOTCONN});
+  assert_int_equal(write_to(s, fd)->rsp.err, ENOTCONN);
+
+  /* Wherever it follows it has moved on. */
+  fake_script_clear(s);
+  for (unsigned i = 0; i < 2; i++)
+    fake_script_always(s, i, GI_FOP_WRITE,
+                       (struct fake_reply){.ret = 10, .fill = say_moved, .arg = s->x->children[1 - i]->name});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moved, .arg = to});
+  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  assert_int_equal(write_to(s, fd)->rsp.ret, -1);
   fake_stack_free(s);
 }
 
@@ -188,6 +275,28 @@ test_further_name_follows_when_the_file_has_moved(void **state)
   fake_stack_free(s);
 }
 
+/* It moved away and came back. Its descriptor is still that of what was left here when it went. */
+static void
+test_a_file_that_came_back_is_opened_anew(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moved, .arg = s->x->children[1]->name});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10});
+  assert_int_equal(write_to(s, fd)->rsp.ret, 10);
+  assert_int_equal(fake_count(s, 0, GI_FOP_OPEN), 2);
+  assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 2);
+  fake_stack_free(s);
+}
+
+static void
+say_sticky(struct gi_fop *fop, void *arg)
+{
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | DI_LINKTO_MODE);
+}
+
 /* A file whose owner gave it the mode of a linkto file is one like others. */
 static void
 test_sticky_file_of_a_user(void **state)
@@ -196,7 +305,7 @@ test_sticky_file_of_a_user(void **state)
   struct gi_fd *fd = open_file_on(s, 0);
 
   fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moved, .arg = "child-1"});
-  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_sticky});
   struct gi_fop *f = write_to(s, fd);
 
   assert_int_equal(f->rsp.ret, 10);
@@ -210,11 +319,15 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_writes_go_to_both_while_it_moves),
+      cmocka_unit_test(test_writes_go_where_it_goes_now),
       cmocka_unit_test(test_operations_follow_when_it_has_moved),
+      cmocka_unit_test(test_operations_follow_when_another_one_was_first),
+      cmocka_unit_test(test_a_change_fails_if_it_cannot_follow),
       cmocka_unit_test(test_a_second_try_is_an_operation_of_its_own),
       cmocka_unit_test(test_operations_follow_when_it_is_gone),
       cmocka_unit_test(test_further_name_of_a_moving_file_is_made_on_both),
       cmocka_unit_test(test_further_name_follows_when_the_file_has_moved),
+      cmocka_unit_test(test_a_file_that_came_back_is_opened_anew),
       cmocka_unit_test(test_sticky_file_of_a_user),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
