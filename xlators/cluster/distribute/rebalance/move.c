@@ -407,6 +407,16 @@ exchange_alone(struct move *m)
   return err;
 }
 
+/* Which copies of the source are good is asked anew before each comparison. One that came back may be found here before a writer finds it:
+ * then it lacks what that writes, and what was read of it may have been put over what that wrote to the target. */
+static int
+compare(struct move *m, bool *differs)
+{
+  int err = di_do_drop(m->f.r->d, di_own_fop(m->f.r->base, GI_FOP_LOOKUP, &m->f.gfid), m->f.from);
+
+  return err && !is_gone(err) ? err : di_reb_compare(&m->f, differs); /* gone: that is seen when both are exchanged */
+}
+
 int
 di_move_copy(struct move *m)
 {
@@ -417,7 +427,7 @@ di_move_copy(struct move *m)
     err = di_reb_copy(&m->f);
   for (unsigned pass = 0; !err; pass++) {
     while (!err && differs) {
-      err = di_reb_compare(&m->f, &differs);
+      err = compare(m, &differs);
       if (!err && differs && ++pass > PASSES_MAX)
         err = EBUSY;
     }

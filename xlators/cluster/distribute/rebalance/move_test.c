@@ -210,6 +210,39 @@ test_the_size_of_a_file_in_blocks_goes_along(void **state)
   fake_stack_free(s);
 }
 
+/* One that has come back is found here perhaps before a writer finds it, and then lacks what that writes. */
+static void
+test_which_copies_are_good_is_asked_before_each_comparison(void **state)
+{
+  static const unsigned number[] = {0, 1};
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 2);
+  struct di_reb r = {.d = di_of(s->x)};
+  unsigned passes = 0;
+  bool asked = true;
+
+  memset(done, 0, sizeof(done));
+  for (unsigned i = 0; i < 2; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP,
+                       (struct fake_reply){.fill = say_what_is_there, .arg = (void *)(uintptr_t)&number[i]});
+  fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = see_mark});
+  gi_task_start(s->x->reactor, move, &r);
+  fake_settle(s);
+  assert_int_equal(r.moved, 1);
+  for (unsigned i = 0; i < s->nseen; i++) {
+    if (s->seen[i].child != 0)
+      continue;
+    if (s->seen[i].kind == GI_FOP_LOOKUP && !s->seen[i].name[0])
+      asked = true;
+    if (s->seen[i].kind == GI_FOP_FSTAT) { /* of what is copied, then of each comparison */
+      assert_true(asked);
+      asked = false;
+      passes++;
+    }
+  }
+  assert_true(passes >= 2);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -217,6 +250,7 @@ main(void)
       cmocka_unit_test(test_target_has_its_times_before_it_is_the_file),
       cmocka_unit_test(test_file_that_was_renamed_is_met_by_another_walk),
       cmocka_unit_test(test_the_size_of_a_file_in_blocks_goes_along),
+      cmocka_unit_test(test_which_copies_are_good_is_asked_before_each_comparison),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
