@@ -355,6 +355,34 @@ choose_parent_reply(const struct rep *rep, const struct gi_fop *fop, struct gi_i
   return child >= 0 ? child : rep_first_data(rep, ok);
 }
 
+/* The modes of a file that is being moved to another set, and of what is left of one that has been (distribute.md 9). */
+static bool
+says_moved(const struct gi_iatt *post)
+{
+  return gi_iatt_valid(post) && S_ISREG(post->mode) &&
+         ((post->mode & 07777) == S_ISVTX || (post->mode & S_ISVTX && post->mode & S_ISGID));
+}
+
+/* Those above do a change of such a file on the other set, too. A child that did it before it was told of the move, or was away then, must
+ * not hide that: everything else of its reply may be as good as the others'. */
+static void
+show_move(struct gi_fop *fop, const struct gi_fan *fan, uint32_t ok)
+{
+  struct gi_iatt *told = &fop->rsp.post;
+
+  if (!gi_iatt_valid(told) || !S_ISREG(told->mode) || says_moved(told))
+    return;
+  rep_foreach(i, ok)
+  {
+    const struct gi_iatt *post = &gi_fan_reply(fan, i)->rsp.post;
+
+    if (says_moved(post) && gi_gfid_equal(&post->gfid, &told->gfid)) {
+      GI_PROBE("replicate: a child did not know that the file is being moved");
+      told->mode = post->mode;
+    }
+  }
+}
+
 static void
 reply_success(const struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, uint32_t ok, uint32_t good)
 {
@@ -378,6 +406,8 @@ reply_success(const struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, uin
     post2 = gi_fan_reply(fan, parent2)->rsp.post2;
   }
   gi_reply_move(fop, gi_fan_reply(fan, child));
+  if (!entry)
+    show_move(fop, fan, ok);
   if (entry) {
     fop->rsp.pre = pre;
     fop->rsp.post = post;

@@ -655,6 +655,28 @@ different_bricks_fail_in_one_session(void **state)
   rig_free_clean(r);
 }
 
+/* ---- a file that is moved to another set ---- */
+
+/* Whichever copies know of it: those above change what it becomes, too. */
+static void
+no_copy_hides_a_move(void **state)
+{
+  static const uint32_t marks[] = {S_ISVTX | S_ISGID | 0644, S_ISVTX};
+
+  for (unsigned knows = 0; knows < 2 * BRICKS; knows++) {
+    struct gi_fd *fd;
+    struct rig *r = fresh(NULL, &fd);
+    struct gi_fop *f = rig_write(r, fd, 0, 10);
+
+    brick_object(&r->brick[knows % BRICKS], FILE_A)->stat.mode = S_IFREG | marks[knows / BRICKS];
+    rig_run(r, f);
+    assert_int_equal(f->rsp.ret, 10);
+    assert_int_equal(f->rsp.post.mode, S_IFREG | marks[knows / BRICKS]);
+    rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+    rig_free_clean(r);
+  }
+}
+
 int
 main(void)
 {
@@ -681,6 +703,7 @@ main(void)
       cmocka_unit_test(no_good_copy_refuses_writes),
       cmocka_unit_test(no_readable_metadata_refuses_changes),
       cmocka_unit_test(different_bricks_fail_in_one_session),
+      cmocka_unit_test(no_copy_hides_a_move),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
