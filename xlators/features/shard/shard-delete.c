@@ -270,7 +270,7 @@ clean(struct shard *sh, void *arg)
   unsigned left = 0;
 
   (void)arg;
-  if (sh_list(sh, NULL, 1, clean_entry, &left))
+  if (sh_list(sh, NULL, 1, UINT64_MAX, clean_entry, &left))
     left++;
   if (!sh->stopping)
     gi_timer_set(&sh->clean, left ? SH_CLEAN_AGE_S * GI_NSEC_PER_SEC : SH_CLEAN_AGAIN_NS);

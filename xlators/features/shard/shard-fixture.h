@@ -22,6 +22,13 @@
 struct brick {
   struct fake_stack *s;
   bool dir, doomed, plain, gone;
+  bool marker;           /* of the file, in the directory of markers */
+  bool lonely;           /* after `left` more operations nothing reaches it: for it the client is as good as killed */
+  unsigned left, others; /* … ; names of other files' blocks in the listing */
+  struct brick_kind {
+    struct brick *b;
+    void (*fill)(struct gi_fop *fop, void *arg);
+  } kind[GI_FOP_MAX];
   uint64_t size, blocks; /* in the attribute */
   uint64_t len[BLOCKS];
   bool there[BLOCKS];
@@ -128,6 +135,8 @@ on_mknod(struct gi_fop *fop, void *arg)
   }
   if (n > 0)
     b->there[n] = true;
+  else
+    b->marker = true;
   fop->rsp.stat = iatt(b, n > 0 ? (unsigned)n : 7);
 }
 
@@ -220,6 +229,8 @@ on_unlink(struct gi_fop *fop, void *arg)
     b->len[n] = 0;
   } else if (strcmp(fop->loc.name, "file") == 0) {
     b->gone = true;
+  } else {
+    b->marker = false;
   }
 }
 
@@ -254,18 +265,42 @@ on_readdir(struct gi_fop *fop, void *arg)
                                        "05050505-0505-0505-0505-050505050505.02",
                                        "06050505-0505-0505-0505-050505050505.3",
                                        "05050505-0505-0505-0505-050505050505.99999999999999999999999"};
-  if (fop->args.offset)
+  /* Those of other files are in parts of their own. */
+  if (fop->args.offset < b->others) {
+    snprintf(name, sizeof(name), "06050505-0505-0505-0505-050505050505.%llu", (unsigned long long)fop->args.offset + 1);
+    gi_dirents_add(&fop->rsp.entries,
+                   &(struct gi_dirent){.off = fop->args.offset + 1, .name = name, .name_len = (uint32_t)strlen(name)}, fop);
+    fop->rsp.ret = 1;
+    return;
+  }
+  if (fop->args.offset > b->others)
     return;
   for (unsigned i = 0; i < GI_ARRAY_LEN(others); i++)
-    gi_dirents_add(&fop->rsp.entries, &(struct gi_dirent){.off = 1, .name = others[i], .name_len = (uint32_t)strlen(others[i])},
-                   fop);
+    gi_dirents_add(&fop->rsp.entries,
+                   &(struct gi_dirent){.off = b->others + 1, .name = others[i], .name_len = (uint32_t)strlen(others[i])}, fop);
   for (unsigned n = BLOCKS; n-- > 1;) {
     if (!b->there[n])
       continue;
     snprintf(name, sizeof(name), "05050505-0505-0505-0505-050505050505.%u", n);
-    gi_dirents_add(&fop->rsp.entries, &(struct gi_dirent){.off = 1 + n, .name = name, .name_len = (uint32_t)strlen(name)}, fop);
+    gi_dirents_add(&fop->rsp.entries,
+                   &(struct gi_dirent){.off = b->others + 1 + n, .name = name, .name_len = (uint32_t)strlen(name)}, fop);
   }
   fop->rsp.ret = (int32_t)fop->rsp.entries.count;
+}
+
+/* Of the directory of markers. */
+static void
+on_readdirp(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  struct gi_dirent e = {.off = 1, .name = "05050505-0505-0505-0505-050505050505", .name_len = 36};
+  if (fop->args.offset || !b->marker)
+    return;
+  e.stat = (struct gi_iatt){.gfid = gfid(7), .mode = S_IFREG | 0644, .nlink = 1, .ctime.sec = 100};
+  e.xdata = gi_dict_new();
+  put_keys(b, e.xdata);
+  gi_dirents_add(&fop->rsp.entries, &e, fop);
+  fop->rsp.ret = 1;
 }
 
 static void
@@ -295,24 +330,54 @@ on_name_lock(struct gi_fop *fop, void *arg)
   b->name_locks += fop->args.cmd == GI_ENTRYLK_UNLOCK ? -1 : 1;
 }
 
-/* Operations of one kind are scripted by the test. */
 static void
-brick_start_but(struct brick *b, enum gi_fop_kind but)
+on_any(struct gi_fop *fop, void *arg)
+{
+  const struct brick_kind *k = arg;
+  if (k->b->lonely && k->b->left == 0) {
+    refuse(fop, ENOTCONN);
+    return;
+  }
+  if (k->b->lonely)
+    k->b->left--;
+  if (k->fill)
+    k->fill(fop, k->b);
+}
+
+/* A client of what the brick has. Operations of one kind are scripted by the test. */
+static void
+brick_serve(struct brick *b, enum gi_fop_kind but)
 {
   static const struct {
     enum gi_fop_kind kind;
     void (*fill)(struct gi_fop *fop, void *arg);
-  } how[] = {{GI_FOP_LOOKUP, on_lookup},  {GI_FOP_MKDIR, on_mkdir},   {GI_FOP_MKNOD, on_mknod},
-             {GI_FOP_WRITE, on_write},    {GI_FOP_READ, on_read},     {GI_FOP_FTRUNCATE, on_truncate},
-             {GI_FOP_FSTAT, on_fstat},    {GI_FOP_UNLINK, on_unlink}, {GI_FOP_TRUNCATE, on_truncate},
-             {GI_FOP_XATTROP, on_add},    {GI_FOP_FXATTROP, on_add},  {GI_FOP_SETATTR, on_setattr},
-             {GI_FOP_STAT, on_fstat},     {GI_FOP_INODELK, on_lock},  {GI_FOP_ENTRYLK, on_name_lock},
-             {GI_FOP_READDIR, on_readdir}};
-  struct fake_stack *s = b->s;
-  *b = (struct brick){.s = s ? s : fake_stack_new("features/shard", "option shard-block-size 4MB\n", 1), .mtime = 100};
-  for (size_t i = 0; i < GI_ARRAY_LEN(how); i++)
+  } how[] = {{GI_FOP_LOOKUP, on_lookup},   {GI_FOP_MKDIR, on_mkdir},       {GI_FOP_MKNOD, on_mknod},
+             {GI_FOP_WRITE, on_write},     {GI_FOP_READ, on_read},         {GI_FOP_FTRUNCATE, on_truncate},
+             {GI_FOP_FSTAT, on_fstat},     {GI_FOP_UNLINK, on_unlink},     {GI_FOP_TRUNCATE, on_truncate},
+             {GI_FOP_XATTROP, on_add},     {GI_FOP_FXATTROP, on_add},      {GI_FOP_SETATTR, on_setattr},
+             {GI_FOP_STAT, on_fstat},      {GI_FOP_INODELK, on_lock},      {GI_FOP_ENTRYLK, on_name_lock},
+             {GI_FOP_READDIR, on_readdir}, {GI_FOP_READDIRP, on_readdirp}, {GI_FOP_DISCARD, NULL},
+             {GI_FOP_FALLOCATE, NULL}};
+  for (size_t i = 0; i < GI_ARRAY_LEN(how); i++) {
+    struct brick_kind *k = &b->kind[how[i].kind];
+    *k = (struct brick_kind){b, how[i].fill};
     if (how[i].kind != but)
-      fake_script_always(b->s, 0, how[i].kind, (struct fake_reply){.fill = how[i].fill, .arg = b, .deferred = i % 2});
+      fake_script_always(b->s, 0, how[i].kind, (struct fake_reply){.fill = on_any, .arg = k, .deferred = i % 2});
+  }
+}
+
+static struct fake_stack *
+client_of_brick(void)
+{
+  return fake_stack_new("features/shard", "option shard-block-size 4MB\n", 1);
+}
+
+static void
+brick_start_but(struct brick *b, enum gi_fop_kind but)
+{
+  struct fake_stack *s = b->s;
+  *b = (struct brick){.s = s ? s : client_of_brick(), .mtime = 100};
+  brick_serve(b, but);
 }
 
 static void

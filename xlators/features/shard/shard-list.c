@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which blocks of a file are there. A few are tried one by one. Of many, the
- * listing of the directory tells: a file of many terabytes may have three.
+ * listing of the directory tells: a file of many terabytes may have three. Where
+ * that is longer than trying is worth, for it has all files' blocks, they are tried.
  */
 #include "xlators/features/shard/shard.h"
 
 #include <stdlib.h>
 
 #define SH_FEW 64u
+#define SH_TRIES_PER_PART 16u /* so many cost what a part of the listing does */
 #define SH_LIST_BYTES (64u << 10)
 
 /* ---- listings ---- */
@@ -36,7 +38,7 @@ list_part(struct shard *sh, struct gi_fop *parent, struct gi_fd *fd, uint64_t *n
 }
 
 int
-sh_list(struct shard *sh, struct gi_fop *parent, unsigned which, sh_entry_fn *fn, void *arg)
+sh_list(struct shard *sh, struct gi_fop *parent, unsigned which, uint64_t most, sh_entry_fn *fn, void *arg)
 {
   int err = sh_dir_ready(sh, parent, which, false);
 
@@ -51,9 +53,8 @@ sh_list(struct shard *sh, struct gi_fop *parent, unsigned which, sh_entry_fn *fn
   gi_fop_set_fd(open, fd);
   err = sh_run(sh, open);
   gi_fop_unref(open);
-  do
-    err = err ? err : list_part(sh, parent, fd, &next, fn, arg);
-  while (!err && next);
+  for (uint64_t parts = 0; !err && (parts == 0 || next); parts++)
+    err = parts < most ? list_part(sh, parent, fd, &next, fn, arg) : E2BIG;
   gi_fd_unref(&fd);
   gi_inode_unref(&dir);
   return err;
@@ -117,6 +118,49 @@ by_number(const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
+static void
+add_all(struct sh_numbers *out, uint64_t first, uint64_t end)
+{
+  for (uint64_t n = first; n < end; n++)
+    add(out, n);
+}
+
+static void
+in_order(struct sh_numbers *s)
+{
+  size_t kept = 0;
+
+  if (s->count)
+    qsort(s->n, s->count, sizeof(*s->n), by_number);
+  for (size_t i = 0; i < s->count; i++)
+    if (i == 0 || s->n[i] != s->n[i - 1])
+      s->n[kept++] = s->n[i];
+  s->count = kept;
+}
+
+/* Over several sets, where a block that a rebalance moves meanwhile may not be in a listing. */
+static bool
+several_sets(const struct shard *sh)
+{
+  const struct gi_xlator *x = sh->x;
+
+  while (x->nchildren == 1)
+    x = x->children[0];
+  return x->cls->branches;
+}
+
+/* E2BIG: it is cheaper to try all. */
+static int
+list_blocks(struct shard *sh, struct gi_fop *fop, struct search *s)
+{
+  uint64_t most = (s->end - s->first) / SH_TRIES_PER_PART;
+  int err = sh_list(sh, fop, 0, most, found, s);
+
+  if (!err && several_sets(sh)) /* one that it has passed by is in the next one */
+    err = sh_list(sh, fop, 0, most, found, s);
+  return err;
+}
+
 int
 sh_blocks_between(struct shard *sh, struct gi_fop *fop, const struct gi_gfid *gfid, uint64_t first, uint64_t end,
                   struct sh_numbers *out)
@@ -128,18 +172,17 @@ sh_blocks_between(struct shard *sh, struct gi_fop *fop, const struct gi_gfid *gf
   *out = (struct sh_numbers){0};
   if (err)
     return err == ENOENT ? 0 : err;
-  if (end - first <= SH_FEW) {
-    for (uint64_t n = first; n < end; n++)
-      add(out, n);
+  gi_gfid_text(gfid, s.prefix);
+  err = end - first > SH_FEW ? list_blocks(sh, fop, &s) : E2BIG;
+  if (err == E2BIG) {
+    out->count = 0;
+    add_all(out, first, end);
     return 0;
   }
-  gi_gfid_text(gfid, s.prefix);
-  err = sh_list(sh, fop, 0, found, &s);
-
   if (err)
     sh_numbers_free(out);
-  else if (out->count)
-    qsort(out->n, out->count, sizeof(*out->n), by_number);
+  else
+    in_order(out);
   return err;
 }
 

@@ -262,9 +262,9 @@ int sh_block_run(struct sh_file *file, struct gi_fop *fop, enum gi_fop_kind kind
 /* ---- shard-list.c; all on tasks ---- */
 
 /* Calls fn with each entry of .shard (0: names only) or .shard/.remove_me (1: with attributes and sizes) until that gives an errno. No
- * directory, no entries. EINTR when the graph stops. */
+ * directory, no entries. EINTR when the graph stops, E2BIG: it has more than `most` parts. */
 typedef int sh_entry_fn(struct shard *sh, const struct gi_dirent *e, void *arg);
-int sh_list(struct shard *sh, struct gi_fop *parent, unsigned which, sh_entry_fn *fn, void *arg);
+int sh_list(struct shard *sh, struct gi_fop *parent, unsigned which, uint64_t most, sh_entry_fn *fn, void *arg);
 
 /* Numbers of blocks, in order. */
 struct sh_numbers {

@@ -191,6 +191,25 @@ test_holes_are_not_walked_over(void **state)
   brick_end(&b);
 }
 
+/* But not where the directory has so many blocks of other files that trying all of this one is less. */
+static void
+test_a_listing_that_is_too_long_is_left(void **state)
+{
+  static const unsigned others[] = {10, 5000};
+  for (unsigned i = 0; i < 2; i++) {
+    struct brick b = {0};
+    brick_start(&b);
+    b.dir = b.there[2] = b.there[5] = true;
+    b.others = others[i];
+    b.size = 321 * BLOCK;
+    assert_int_equal(data_fop(&b, GI_FOP_FTRUNCATE, 0, 0)->rsp.ret, 0);
+    assert_false(b.there[2] || b.there[5]);
+    assert_true(fake_count(b.s, 0, GI_FOP_READDIR) <= 20);
+    assert_int_equal(fake_count(b.s, 0, GI_FOP_UNLINK), i == 0 ? 2 : 320);
+    brick_end(&b);
+  }
+}
+
 static void
 test_a_replaced_block_is_found_again(void **state)
 {
@@ -503,6 +522,7 @@ main(void)
       cmocka_unit_test(test_what_lies_behind_the_end_goes),
       cmocka_unit_test(test_writes_in_a_row_leave_no_gap),
       cmocka_unit_test(test_holes_are_not_walked_over),
+      cmocka_unit_test(test_a_listing_that_is_too_long_is_left),
       cmocka_unit_test(test_a_replaced_block_is_found_again),
       cmocka_unit_test(test_attributes_are_those_of_the_whole),
       cmocka_unit_test(test_times_follow_with_the_lock),
