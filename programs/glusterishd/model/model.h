@@ -34,6 +34,8 @@
 #define GD_CLIENT_OP_VERSION 2 /* what a client must reach to be given a volfile */
 #define GD_BRICKS_MAX 4096     /* most bricks of one volume */
 #define GD_NAME "management"   /* log domain */
+#define GD_KEY_BYTES 32        /* of a half of a node's key pair */
+#define GD_KEY_TEXT 65         /* in hexadecimal digits, with its end */
 
 enum gd_volume_type { GD_DISTRIBUTE = 0, GD_REPLICATE = 2, GD_DISPERSE = 4 }; /* numbers as stored */
 enum gd_volume_status { GD_CREATED, GD_STARTED, GD_STOPPED };                 /* numbers as stored */
@@ -165,6 +167,8 @@ struct gd {
   struct gi_reactor *reactor;
   struct gd_config config;
   struct gi_gfid uuid;
+  uint8_t key[GD_KEY_BYTES];  /* the private half of its key pair; node-key.c */
+  char key_text[GD_KEY_TEXT]; /* the public one; empty: it was not asked for yet */
   struct gd_options_map *map;
   struct gi_list volumes;      /* struct gd_volume by name */
   struct gi_list pool_options; /* struct gd_option, `volume set all` */

@@ -27,6 +27,7 @@ struct admit {
   struct gd_link *link; /* to the new node; NULL: it asked */
   char *host, *address; /* how it is called; in numbers */
   char *own;            /* this node's address as it sees it */
+  char *key;            /* of the new node, for what it alone may read */
   char *member;         /* its ID in the store; NULL: none */
   char *initial;        /* what its etcd begins with; NULL: it gets none */
   struct gi_gfid id;
@@ -49,6 +50,7 @@ release(struct gd_op *op)
   gi_free(c->host);
   gi_free(c->address);
   gi_free(c->own);
+  gi_free(c->key);
   gi_free(c->member);
   gi_free(c->initial);
   gi_free(c);
@@ -213,7 +215,13 @@ keyed(struct gd_op *op, const struct gi_error *err)
   json_object_set_new(invitation, "host", json_string(c->host));
   json_object_set_new(invitation, "address", json_string(c->address));
   if (c->link) {
-    gd_link_call(c->link, GD_NODE_INVITE, invitation, INVITE_MS, invited, c);
+    GI_ASSERT(gd_is_node_key(c->key));
+    if (gd_secret_seal(op->gd, invitation, c->key)) {
+      gd_link_call(c->link, GD_NODE_INVITE, invitation, INVITE_MS, invited, c);
+    } else {
+      json_decref(invitation);
+      take_back(c, EPROTO, "the key of the new node is no key");
+    }
     return;
   }
   json_object_update_new(op->out, invitation);
@@ -457,7 +465,20 @@ check_newcomer(struct admit *c, const json_t *g, struct gi_error *err)
 
 /* ---- peer probe ---- */
 
-/* Where TLS is demanded the secret of the pool, which an invitation has, is told to nobody without. */
+/* Nobody overhears the secret. */
+static int
+check_key(struct admit *c, const json_t *greeting, struct gi_error *err)
+{
+  const char *key = json_string_value(json_object_get(greeting, "key"));
+  if (!gd_is_node_key(key))
+    return gi_error_set(err, EPROTO,
+                        "%s runs a version to which nothing can be told in secret: upgrade it, or have it join with a token",
+                        c->host);
+  c->key = gi_strdup(key);
+  return 0;
+}
+
+/* Where TLS is demanded nobody is invited without. */
 static void
 tell_unreachable(struct gd_op *op)
 {
@@ -474,8 +495,8 @@ greeted(void *arg, const json_t *greeting)
   gi_timer_cancel(&c->timer);
   if (!greeting || !gd_link_own_address(c->link, own, sizeof(own)) || !gd_link_its_address(c->link, its, sizeof(its)))
     tell_unreachable(op);
-  else
-    GI_IGNORE(check_newcomer(c, greeting, &op->problem));
+  else if (!check_newcomer(c, greeting, &op->problem))
+    GI_IGNORE(check_key(c, greeting, &op->problem));
   if (op->problem.code == EEXIST && gd_node_find(op->gd, &c->id)) {
     json_object_set_new(op->out, "message", json_string(op->problem.text));
     op->problem.code = 0;

@@ -49,9 +49,9 @@ greet(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   if (gd->pool)
     gi_gfid_text(&gd->pool->id, pool);
   const char *tls = !gd->tls ? "off" : gd->tls_optional ? "both" : "required";
-  gd_node_answer(req, json_pack("{s:s,s:s,s:s,s:i,s:s,s:s,s:i,s:o}", "tls", tls, "uuid", gi_gfid_text(&gd->uuid, uuid),
-                                "version", GI_VERSION, "opVersion", GD_OP_VERSION, "pool", pool, "nonce",
-                                gd_door_challenge(gd, req), "port", gd->config.port, "volumes", volumes));
+  gd_node_answer(req, json_pack("{s:s,s:s,s:s,s:s,s:i,s:s,s:s,s:i,s:o}", "key", gd_node_key(gd), "tls", tls, "uuid",
+                                gi_gfid_text(&gd->uuid, uuid), "version", GI_VERSION, "opVersion", GD_OP_VERSION, "pool", pool,
+                                "nonce", gd_door_challenge(gd, req), "port", gd->config.port, "volumes", volumes));
 }
 
 /* One that was detached knows the secret still, but what it made of its store concerns nobody. */
@@ -87,6 +87,8 @@ invite(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     gd_node_answer(req, gd_node_refusal(EPERM, "it takes no invitations: have it join with a token"));
   else if (!gd_pool_is_virgin(gd))
     gd_node_answer(req, gd_node_refusal(EEXIST, "it is part of a pool, or has volumes"));
+  else if (!gd_secret_open(gd, in))
+    gd_node_answer(req, gd_node_refusal(EINVAL, "the invitation is not for this node"));
   else if (gd_pool_accept(gd, in, &err))
     gd_node_answer(req, gd_node_refusal(err.code, err.text));
   else

@@ -6,6 +6,8 @@
  *   node.c             the other nodes: list, files, names, answers to them
  *   link.c             connections to them, and questions over these
  *   credential.c       how one node proves to another that it belongs to the pool
+ *   node-key.c         what is for one node alone
+ *   secret.c           the pool's secret on its way to others
  *   encryption.c       the pool's credentials of TLS on their way to all nodes
  *   node-services.c    what a node answers to others
  *   etcd-proc.c        the process of the store on this node
@@ -153,6 +155,23 @@ struct gd_call *gd_node_call(struct gd_node *n, json_t *request, unsigned timeou
 
 enum { GD_NODE_GREET = 1, GD_NODE_PROVE, GD_NODE_CALL, GD_NODE_INVITE, GD_NODE_JOIN, GD_NODE_ENCRYPTION, GD_NODE_PROCS };
 extern const struct gi_rpc_program gd_node_program;
+
+/* ---- node-key.c ---- */
+
+/* The public half of this node's key pair, which is made when it is asked for the first time. Borrowed. */
+const char *gd_node_key(struct gd *gd);
+bool gd_is_node_key(const char *text); /* could it be one? NULL could not */
+/* The text for the node with that public half alone; NULL: it is none. And what was sealed for this node; NULL: it was for another one, or
+ * was changed. The caller frees both. */
+char *gd_seal_for(struct gi_reactor *r, const char *key, const char *text);
+char *gd_unseal_own(struct gd *gd, const char *sealed);
+
+/* ---- secret.c ---- */
+
+/* Hides the secret in an invitation from everybody but the node with that key; false: it is none, and the secret is gone. And shows it
+ * again, if this is that node. */
+GI_MUST_CHECK bool gd_secret_seal(struct gd *gd, json_t *invitation, const char *key);
+GI_MUST_CHECK bool gd_secret_open(struct gd *gd, json_t *invitation);
 
 /* ---- encryption.c ---- */
 
