@@ -8,10 +8,10 @@
 #define GI_CONN_PRIVATE_H
 
 #include "rpc/conn.h"
-#include "rpc/net.h"
+#include "rpc/race.h"
+#include "rpc/resolve.h"
 
 #define CONN_MAGIC 0xc0221e01u
-#define CONN_ADDRESSES 8 /* of a name; further ones are not tried */
 
 enum conn_state { CONN_RESOLVING, CONN_CONNECTING, CONN_SHAKING, CONN_UP, CONN_CLOSED };
 
@@ -56,7 +56,6 @@ struct conn_tx {
   struct gi_defer flush;
 };
 
-struct conn_resolve;
 struct conn_tls; /* conn-tls.c */
 
 struct gi_conn {
@@ -82,9 +81,8 @@ struct gi_conn {
   struct gi_error why;
   char peer[160];
   /* connecting */
-  struct conn_resolve *resolve;
-  struct gi_net_address address[CONN_ADDRESSES];
-  unsigned naddresses, next_address;
+  struct gi_resolve *resolve;
+  struct gi_race *race;
   struct gi_timer connect_timer;
   uint64_t connect_timeout;
 };

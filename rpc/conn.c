@@ -34,18 +34,6 @@ const struct gi_metric gi_conn_metrics[] = {
     GI_METRIC_END,
 };
 
-struct conn_resolve {
-  struct gi_list link; /* resolving */
-  struct gi_work work;
-  struct gi_reactor *r;
-  struct gi_conn *conn; /* NULL: the connection went away meanwhile */
-  char host[256];
-  int port;
-  int count;
-  struct gi_net_address address[CONN_ADDRESSES];
-  struct gi_error err;
-};
-
 /* ---- callbacks and memory ---- */
 
 void
@@ -53,9 +41,9 @@ conn_check(const struct gi_conn *c)
 {
   GI_CHECK(c, CONN_MAGIC);
   GI_ASSERT((c->resolve != NULL) == (c->state == CONN_RESOLVING));
-  GI_ASSERT((c->fd >= 0) == (c->state == CONN_CONNECTING || c->state == CONN_SHAKING || c->state == CONN_UP));
-  GI_ASSERT(c->next_address <= c->naddresses && c->naddresses <= CONN_ADDRESSES);
-  GI_ASSERT(!c->connect_timer.armed || c->state == CONN_RESOLVING || c->state == CONN_CONNECTING || c->state == CONN_SHAKING);
+  GI_ASSERT((c->race != NULL) == (c->state == CONN_CONNECTING));
+  GI_ASSERT((c->fd >= 0) == (c->state == CONN_SHAKING || c->state == CONN_UP));
+  GI_ASSERT(!c->connect_timer.armed || c->state == CONN_RESOLVING || c->state == CONN_SHAKING);
   GI_ASSERT(c->rx.start <= c->rx.end && (!c->rx.buf || c->rx.end <= c->rx.buf->capacity));
   GI_ASSERT((c->tx.count == 0) == (c->tx.queued == 0) && c->tx.count <= c->tx.capacity);
   GI_ASSERT(!c->tx.blocked || (c->state == CONN_UP && c->tx.count > 0));
@@ -95,26 +83,20 @@ void
 conn_watch(struct gi_conn *c)
 {
   unsigned events = 0;
-  if (c->state == CONN_CONNECTING)
-    events = GI_IO_WRITE;
-  else if (c->state == CONN_SHAKING)
+  if (c->state == CONN_SHAKING)
     events = conn_tls_events(c);
   else if (c->state == CONN_UP)
     events = (c->paused ? 0 : GI_IO_READ) | (c->tx.blocked ? GI_IO_WRITE : 0);
-  if (c->state != CONN_RESOLVING && c->io.events != events)
+  if (c->fd >= 0 && c->io.events != events)
     gi_io_watch(&c->io, events);
 }
-
-static void connect_finished(struct gi_conn *c);
 
 static void
 ready(void *arg, unsigned events)
 {
   struct gi_conn *c = arg;
   conn_enter(c);
-  if (c->state == CONN_CONNECTING) {
-    connect_finished(c);
-  } else if (c->state == CONN_SHAKING) {
+  if (c->state == CONN_SHAKING) {
     conn_tls_ready(c, events);
   } else if (c->state == CONN_UP) {
     if (events & GI_IO_WRITE)
@@ -155,9 +137,8 @@ shut(struct gi_conn *c)
   conn_tls_bye(c);
   c->state = CONN_CLOSED;
   gi_timer_cancel(&c->connect_timer);
-  if (c->resolve)
-    c->resolve->conn = NULL;
-  c->resolve = NULL;
+  gi_resolve_cancel(&c->resolve);
+  gi_race_stop(&c->race);
   drop_socket(c);
   conn_tls_drop(c);
   conn_tx_clear(&c->tx);
@@ -232,41 +213,6 @@ attach(struct gi_conn *c, int fd)
   gi_io_init(&c->io, c->r, fd, ready, c);
 }
 
-/* Starts with the next address that does not fail at once. False: none is left, `err` says what the last one said. */
-static bool
-connect_next(struct gi_conn *c, struct gi_error *err)
-{
-  while (c->next_address < c->naddresses) {
-    struct gi_net_address *a = &c->address[c->next_address++];
-    net_text(&a->sa, c->peer, sizeof(c->peer));
-    int fd = c->net->connect(c->r, a);
-    if (fd < 0) {
-      gi_error_set(err, -fd, "%s: connect: %s", c->peer, strerror(-fd));
-      continue;
-    }
-    attach(c, fd);
-    c->state = CONN_CONNECTING;
-    conn_watch(c);
-    gi_timer_set(&c->connect_timer, c->connect_timeout);
-    return true;
-  }
-  return false;
-}
-
-/* This address failed: on to the next, or the end. */
-static void
-connect_failed(struct gi_conn *c, int code)
-{
-  struct gi_error err;
-  gi_error_set(&err, code, "%s: connect: %s", c->peer, strerror(code));
-  drop_socket(c);
-  if (connect_next(c, &err))
-    return;
-  c->why = err;
-  shut(c);
-  gi_defer_add(c->r, &c->closing);
-}
-
 static void
 connect_timed_out(void *arg)
 {
@@ -275,24 +221,14 @@ connect_timed_out(void *arg)
   GI_PROBE("connection: connecting timed out");
   if (c->state == CONN_RESOLVING)
     conn_fail(c, ETIMEDOUT, "resolve");
-  else if (c->state == CONN_CONNECTING)
-    connect_failed(c, ETIMEDOUT);
   else if (c->state == CONN_SHAKING)
     gi_conn_close(c, ETIMEDOUT, "no TLS handshake in time");
-}
-
-/* A port nobody listens on may be handed out as our own source port: TCP then connects the socket to itself. */
-static bool
-connected_to_itself(struct gi_conn *c)
-{
-  struct sockaddr_storage a, b;
-  return gi_conn_local_address(c, &a) && gi_conn_peer_address(c, &b) && net_same(&a, &b);
 }
 
 void
 conn_up(struct gi_conn *c)
 {
-  GI_ASSERT(c->busy > 0 && (c->state == CONN_CONNECTING || c->state == CONN_SHAKING));
+  GI_ASSERT(c->busy > 0 && c->fd >= 0 && c->state == CONN_SHAKING);
   gi_timer_cancel(&c->connect_timer);
   c->state = CONN_UP;
   c->last_rx = c->last_tx = gi_now(c->r);
@@ -304,83 +240,54 @@ conn_up(struct gi_conn *c)
 }
 
 static void
-connect_finished(struct gi_conn *c)
+give_up(struct gi_conn *c, const struct gi_error *why)
 {
-  GI_ASSERT(c->state == CONN_CONNECTING && c->fd >= 0);
-  int error = -c->net->connect_result(c->r, c->fd);
-  if (error == 0 && connected_to_itself(c))
-    error = ECONNREFUSED;
-  if (error) {
-    connect_failed(c, error);
+  c->why = *why;
+  shut(c);
+  gi_defer_add(c->r, &c->closing);
+}
+
+static void
+raced(void *arg, int fd, const struct gi_net_address *to, const struct gi_error *err)
+{
+  struct gi_conn *c = arg;
+  GI_ASSERT(c->state == CONN_CONNECTING);
+  c->race = NULL;
+  if (fd < 0) {
+    give_up(c, err);
     return;
   }
+  net_text(&to->sa, c->peer, sizeof(c->peer));
+  c->state = CONN_SHAKING;
+  attach(c, fd);
+  conn_enter(c);
   if (c->tls)
     conn_tls_begin(c);
   else
     conn_up(c);
+  conn_leave(c);
 }
 
-/* Names that are being looked up. A name service that is dead keeps a worker for long: one for each name is enough, so whoever wants a name
- * for which nobody waits any more waits for that. */
-static struct gi_list resolving = GI_LIST_INIT(resolving);
-
-static struct conn_resolve *
-resolve_left(const struct gi_reactor *r, const char *host, int port)
+/* False: no address can be tried, and `err` says why. */
+static bool
+race(struct gi_conn *c, const struct gi_net_address *address, unsigned n, struct gi_error *err)
 {
-  gi_list_foreach(res, &resolving, struct conn_resolve, link)
-    if (res->r == r && !res->conn && res->port == port && strcmp(res->host, host) == 0)
-      return res;
-  return NULL;
-}
-
-static void
-resolve_run(struct gi_work *w)
-{
-  struct conn_resolve *res = gi_list_item(w, struct conn_resolve, work);
-  res->count = gi_net_of(res->r)->resolve(res->r, res->host, res->port, res->address, CONN_ADDRESSES, &res->err);
+  c->race = gi_race_start(c->r, address, n, c->connect_timeout, raced, c, err);
+  if (c->race)
+    c->state = CONN_CONNECTING;
+  return c->race != NULL;
 }
 
 static void
-resolve_done(struct gi_work *w)
+resolved(void *arg, const struct gi_net_address *address, unsigned n, const struct gi_error *err)
 {
-  struct conn_resolve *res = gi_list_item(w, struct conn_resolve, work);
-  struct gi_conn *c = res->conn;
-  gi_list_del(&res->link);
-  if (c) {
-    GI_ASSERT(c->resolve == res && c->state == CONN_RESOLVING);
-    c->resolve = NULL;
-    c->naddresses = res->count > 0 ? (unsigned)res->count : 0;
-    memcpy(c->address, res->address, sizeof(c->address));
-    if (!connect_next(c, &res->err)) {
-      c->why = res->err;
-      shut(c);
-      gi_defer_add(c->r, &c->closing);
-    }
-  }
-  gi_free(res);
-}
-
-static void
-resolve_start(struct gi_conn *c, const char *host, int port)
-{
-  struct conn_resolve *res = resolve_left(c->r, host, port);
-  gi_timer_set(&c->connect_timer, c->connect_timeout);
-  if (res) {
-    c->resolve = res;
-    res->conn = c;
-    return;
-  }
-  res = gi_new(struct conn_resolve);
-  gi_list_add_tail(&resolving, &res->link);
-  res->r = c->r;
-  res->conn = c;
-  res->port = port;
-  snprintf(res->host, sizeof(res->host), "%s", host);
-  res->work.priority = GI_PRIO_NORMAL;
-  res->work.run = resolve_run;
-  res->work.done = resolve_done;
-  c->resolve = res;
-  gi_work_submit(c->r, &res->work);
+  struct gi_conn *c = arg;
+  struct gi_error why = *err;
+  GI_ASSERT(c->state == CONN_RESOLVING);
+  c->resolve = NULL;
+  gi_timer_cancel(&c->connect_timer);
+  if (!race(c, address, n, &why))
+    give_up(c, &why);
 }
 
 static struct gi_conn *
@@ -409,22 +316,24 @@ gi_conn_connect(struct gi_reactor *r, const char *host, int port, const struct g
                 struct gi_error *err)
 {
   struct gi_conn *c = conn_new(r, ops, arg);
+  struct gi_net_address address[GI_ADDRESSES];
   struct gi_error why = {0};
+  unsigned n = 0;
   snprintf(c->peer, sizeof(c->peer), "%s:%d", host, port);
   if (host[0] == '/') {
-    c->naddresses = net_unix(host, &c->address[0], &why) == 0 ? 1 : 0;
+    n = net_unix(host, &address[0], &why) == 0 ? 1 : 0;
   } else {
-    int n = net_numeric(host, port, c->address, CONN_ADDRESSES);
-    if (n == 0 && strlen(host) < sizeof(c->resolve->host)) {
+    n = (unsigned)net_numeric(host, port, address, GI_ADDRESSES);
+    if (n == 0 && gi_net_is_name(host)) {
       c->state = CONN_RESOLVING;
-      resolve_start(c, host, port);
+      gi_timer_set(&c->connect_timer, c->connect_timeout);
+      c->resolve = gi_resolve_start(r, host, port, resolved, c);
       return c;
     }
-    c->naddresses = (unsigned)n;
     if (n == 0)
       gi_error_set(&why, EINVAL, "host name of %zu bytes", strlen(host));
   }
-  if (connect_next(c, &why))
+  if (race(c, address, n, &why))
     return c;
   gi_error_set(err, why.code, "%s", why.text);
   c->state = CONN_CLOSED;
@@ -495,8 +404,10 @@ gi_conn_set_connect_timeout(struct gi_conn *c, uint64_t ns)
 {
   GI_CHECK(c, CONN_MAGIC);
   c->connect_timeout = ns;
-  if (c->state == CONN_RESOLVING || c->state == CONN_CONNECTING)
+  if (c->state == CONN_RESOLVING)
     gi_timer_set(&c->connect_timer, ns);
+  else if (c->state == CONN_CONNECTING)
+    gi_race_set_limit(c->race, ns);
 }
 
 void

@@ -646,6 +646,51 @@ test_dead_name_service(void **state)
   bench_free(b);
 }
 
+/* The addresses of a name: one where nobody takes connections, one where they are refused, and ours. */
+static int
+three_addresses(struct gi_reactor *r, const char *host, int port, struct gi_net_address *out, unsigned max,
+                struct gi_error *err)
+{
+  static const char *const address[] = {"127.0.0.86", "127.0.0.87", "127.0.0.1"};
+  unsigned n = 0;
+  for (; n < 3 && n < max; n++)
+    gi_net_kernel.resolve(r, address[n], port, &out[n], 1, err);
+  return (int)n;
+}
+
+/* A dead address costs no timeout, and leaves no socket behind. */
+static void
+test_addresses_race(void **state)
+{
+  struct bench *b = bench_new(NULL);
+  struct gi_net_ops net = gi_net_kernel;
+  struct gi_error err = {0};
+  struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons((uint16_t)gi_listener_port(b->l))};
+  int hole[8];
+  inet_pton(AF_INET, "127.0.0.86", &sa.sin_addr);
+  for (unsigned i = 0; i < GI_ARRAY_LEN(hole); i++)
+    hole[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+  assert_int_equal(bind(hole[0], (struct sockaddr *)&sa, sizeof(sa)), 0);
+  assert_int_equal(listen(hole[0], 0), 0);
+  for (unsigned i = 1; i < GI_ARRAY_LEN(hole); i++)
+    assert_true(connect(hole[i], (struct sockaddr *)&sa, sizeof(sa)) == 0 || errno == EINPROGRESS);
+  net.resolve = three_addresses;
+  b->r->net = &net;
+  b->client.conn = gi_conn_connect(b->r, "some.host", gi_listener_port(b->l), &ops, &b->client, &err);
+  assert_non_null(b->client.conn);
+  until(b, &b->client.connected, 1);
+  assert_int_equal(strncmp(gi_conn_peer(b->client.conn), "127.0.0.1:", 10), 0);
+  gi_conn_free(&b->client.conn);
+  gi_conn_free(&b->server.conn);
+  b->client.conn = gi_conn_connect(b->r, "some.host", gi_listener_port(b->l), &ops, &b->client, &err);
+  turns(b, 5); /* and it may be gone while they race */
+  gi_conn_free(&b->client.conn);
+  for (unsigned i = 0; i < GI_ARRAY_LEN(hole); i++)
+    close(hole[i]);
+  b->r->net = NULL;
+  bench_free(b);
+}
+
 static void
 test_linearize(void **state)
 {
@@ -700,6 +745,7 @@ main(void)
       cmocka_unit_test(test_connect_fails),
       cmocka_unit_test(test_resolving),
       cmocka_unit_test(test_dead_name_service),
+      cmocka_unit_test(test_addresses_race),
       cmocka_unit_test(test_linearize),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

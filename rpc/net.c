@@ -52,6 +52,19 @@ net_numeric(const char *host, int port, struct gi_net_address *out, unsigned max
   return n + lookup("::1", port, AI_NUMERICHOST, out + n, max - (unsigned)n, &rc);
 }
 
+bool
+gi_net_is_name(const char *host)
+{
+  struct gi_net_address a[2];
+  return host[0] && host[0] != '/' && strlen(host) <= GI_HOST_MAX && net_numeric(host, 0, a, GI_ARRAY_LEN(a)) == 0;
+}
+
+bool
+gi_net_host_text(const struct gi_net_address *a, char *text, size_t size)
+{
+  return getnameinfo((const struct sockaddr *)&a->sa, a->len, text, (socklen_t)size, NULL, 0, NI_NUMERICHOST) == 0;
+}
+
 static int
 kernel_resolve(struct gi_reactor *r, const char *host, int port, struct gi_net_address *out, unsigned max, struct gi_error *err)
 {

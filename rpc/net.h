@@ -46,6 +46,9 @@ struct gi_net_ops {
 extern const struct gi_net_ops gi_net_kernel;
 
 bool gi_net_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b); /* whatever their ports are */
+#define GI_HOST_MAX 255                                                                    /* bytes of a name */
+bool gi_net_is_name(const char *host); /* to be looked up: no address, no unix path, not the loopback host */
+bool gi_net_host_text(const struct gi_net_address *a, char *text, size_t size); /* without the port; false: it has none */
 bool gi_net_privileged(const struct sockaddr_storage *sa); /* a port that only root can have, or a unix socket */
 
 static inline const struct gi_net_ops *
