@@ -9,12 +9,14 @@
 #include "libglusterish/graph.h"
 #include "rpc/rpc-client.h"
 
-/* The management connection of a glusterishfs process: connects to host:port, fetches the volfile `key`, stays connected,
- * fetches again on FETCHSPEC and after a reconnect, and calls `fn` with each text that differs from the last one. */
+/* The management connection of a glusterishfs process: fetches the volfile `key` from whichever host answers first, stays connected
+ * with it, fetches again on FETCHSPEC and after a reconnect, to another host if this one is gone, silent or knows the volume no more,
+ * and calls `volfile` with each text that differs from the last one. */
 struct gi_mgmt;
 struct gi_mgmt_ops {
   void (*volfile)(void *arg, const char *text, size_t len);
-  /* The daemon refused (op_errno, e.g. ENOENT: no such volume) or could not be reached, or hung up, before the first volfile came. */
+  /* Before the first volfile came. ENOTCONN: in a round over all hosts none could be reached, or they hung up; the next round begins by
+   * itself. Anything else: no host knows better than the one that refused (op_errno, e.g. ENOENT: no such volume). */
   void (*failed)(void *arg, int err, const char *text);
   void (*statedump)(void *arg, int32_t pid); /* STATEDUMP callback, for the process of that number; 0: for all */
   void (*news)(void *arg);                   /* FETCHSPEC callback: something changed, perhaps a brick has come; may be NULL */

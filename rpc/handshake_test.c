@@ -4,6 +4,7 @@
  */
 #include "libglusterish/mem.h"
 #include "rpc/handshake.h"
+#include "rpc/net.h"
 #include "rpc/rpc-server.h"
 
 #include <setjmp.h>
@@ -12,6 +13,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,7 +25,7 @@ struct bench {
   const char *text; /* what the daemon serves; NULL: refuses with ENOENT */
   const char *servers;
   /* what the daemon saw */
-  unsigned specs, signins, signouts;
+  unsigned specs, signins, signouts, refusals;
   uint32_t flags;
   char key[64], brick[64], brick_name[64];
   int brick_port, brick_pid;
@@ -333,7 +335,7 @@ black_hole(const char *address, int port, int fd[8])
     assert_true(connect(fd[i], (struct sockaddr *)&sa, sizeof(sa)) == 0 || errno == EINPROGRESS);
 }
 
-/* A host that does not even refuse is not waited for when there is another. */
+/* A host that does not even refuse is not waited for when there is another. Alone it would have 15 s. */
 static void
 test_a_silent_host_is_passed_by(void **state)
 {
@@ -341,13 +343,103 @@ test_a_silent_host_is_passed_by(void **state)
   const char *hosts[] = {"127.0.0.78", "127.0.0.1"};
   int fd[8];
   black_hole(hosts[0], b->port, fd);
-  uint64_t begin = gi_now(b->ctx.reactor);
   b->m = gi_mgmt_new(&b->ctx, hosts, 2, b->port, "v", &ops, b);
-  while (b->volfiles == 0 && gi_now(b->ctx.reactor) - begin < 12 * GI_NSEC_PER_SEC) /* alone it would have 15 s */
-    gi_reactor_turn(b->ctx.reactor, 10 * GI_NSEC_PER_MSEC);
-  assert_int_equal(b->volfiles, 1);
+  until(b, &b->volfiles, 1);
   for (unsigned i = 0; i < 8; i++)
     close(fd[i]);
+  bench_free(b);
+}
+
+static int taken[8]; /* connections of the daemon that hangs */
+static unsigned ntaken;
+
+static void
+take(void *arg, int fd)
+{
+  assert_true(ntaken < GI_ARRAY_LEN(taken));
+  taken[ntaken++] = fd;
+}
+
+/* Nor is one whose daemon hangs: connections to it are made, by the kernel, and nothing is answered. */
+static void
+test_a_frozen_daemon_is_passed_by(void **state)
+{
+  struct bench *b = bench_new("volume v\n");
+  const char *hosts[] = {"127.0.0.82", "127.0.0.1"};
+  struct gi_error err;
+  struct gi_listener *l = gi_listener_new(b->ctx.reactor, hosts[0], b->port, 16, take, b, &err);
+  assert_non_null(l);
+  b->m = gi_mgmt_new(&b->ctx, hosts, 2, b->port, "v", &ops, b);
+  until(b, &b->volfiles, 1);
+  assert_int_equal(ntaken, 1);
+  assert_int_equal(b->failures, 0);
+  b->text = "volume w\n"; /* the one that answered is the one that is listened to */
+  call_back(b, GI_CBK_FETCHSPEC);
+  until(b, &b->volfiles, 2);
+  while (ntaken > 0)
+    close(taken[--ntaken]);
+  gi_listener_free(&l);
+  bench_free(b);
+}
+
+/* Addresses of names: of `several` one that is silent and one that answers; `dead` is answered by no name service while it is. */
+static atomic_bool dead;
+
+static int
+resolve(struct gi_reactor *r, const char *host, int port, struct gi_net_address *out, unsigned max, struct gi_error *err)
+{
+  if (strcmp(host, "several") == 0)
+    return gi_net_kernel.resolve(r, "127.0.0.83", port, out, max, err) +
+           gi_net_kernel.resolve(r, "127.0.0.1", port, out + 1, max - 1, err);
+  while (dead)
+    usleep(1000);
+  return gi_error_set(err, EHOSTUNREACH, "cannot resolve %s", host);
+}
+
+static void
+test_all_addresses_of_a_name_are_tried(void **state)
+{
+  struct bench *b = bench_new("volume v\n");
+  const char *hosts[] = {"several"};
+  struct gi_net_ops net = gi_net_kernel;
+  struct gi_error err;
+  struct gi_listener *l = gi_listener_new(b->ctx.reactor, "127.0.0.83", b->port, 16, take, b, &err);
+  assert_non_null(l);
+  net.resolve = resolve;
+  b->ctx.reactor->net = &net;
+  b->m = gi_mgmt_new(&b->ctx, hosts, 1, b->port, "v", &ops, b);
+  until(b, &b->volfiles, 1);
+  assert_int_equal(b->failures, 0);
+  while (ntaken > 0)
+    close(taken[--ntaken]);
+  gi_listener_free(&l);
+  gi_mgmt_free(&b->m);
+  b->ctx.reactor->net = NULL;
+  bench_free(b);
+}
+
+static void
+test_a_dead_name_service_is_passed_by(void **state)
+{
+  struct bench *b = bench_new("volume v\n");
+  const char *hosts[] = {"nobody.knows", "127.0.0.1"};
+  struct gi_net_ops net = gi_net_kernel;
+  net.resolve = resolve;
+  b->ctx.reactor->net = &net;
+  dead = true;
+  b->m = gi_mgmt_new(&b->ctx, hosts, 2, b->port, "v", &ops, b);
+  until(b, &b->volfiles, 1);
+  gi_mgmt_free(&b->m);
+  dead = false;
+  while (gi_reactor_busy(b->ctx.reactor))
+    gi_reactor_turn(b->ctx.reactor, GI_NSEC_PER_MSEC);
+  b->m = gi_mgmt_new(&b->ctx, hosts, 1, b->port, "v", &ops, b);
+  until(b, &b->failures, 2); /* a name that there is not is asked for again */
+  assert_int_equal(b->err, ENOTCONN);
+  gi_mgmt_free(&b->m);
+  while (gi_reactor_busy(b->ctx.reactor))
+    gi_reactor_turn(b->ctx.reactor, GI_NSEC_PER_MSEC);
+  b->ctx.reactor->net = NULL;
   bench_free(b);
 }
 
@@ -402,6 +494,75 @@ test_another_daemon_takes_over(void **state)
 }
 
 static void
+refuse(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  struct gi_xdr_out out = {0};
+  struct gi_dict *none = gi_dict_new();
+  ((struct bench *)arg)->refusals++;
+  gi_rpc_answer_begin(req, &out);
+  gi_xdr_put_u32(&out, UINT32_MAX);
+  gi_xdr_put_u32(&out, ENOENT);
+  gi_xdr_put_string(&out, NULL);
+  gi_xdr_put_legacy_dict(&out, none);
+  gi_dict_unref(&none);
+  gi_rpc_answer_send(req, &out, NULL);
+}
+
+static gi_rpc_handler *const refusing[] = {[GI_HNDSK_GETSPEC] = refuse};
+static const struct gi_rpc_program refusing_program = {"Gluster Handshake", GI_PROG_HANDSHAKE, 2, GI_ARRAY_LEN(refusing),
+                                                       refusing};
+
+/* A daemon that has lost its files, or is no part of the pool any more, knows no volume; another one does. */
+static void
+test_others_may_know_the_volume(void **state)
+{
+  struct bench *b = bench_new("volume v\n");
+  const char *hosts[] = {"127.0.0.84", "127.0.0.1"};
+  struct gi_error err;
+  struct gi_rpc_server *empty = gi_rpc_server_new(b->ctx.reactor, "empty", &(struct gi_rpc_server_ops){0}, b);
+  gi_rpc_server_add_program(empty, &refusing_program);
+  assert_int_equal(gi_rpc_server_listen(empty, hosts[0], b->port, 16, &err), 0);
+  b->m = gi_mgmt_new(&b->ctx, hosts, 2, b->port, "v", &ops, b);
+  until(b, &b->volfiles, 1);
+  assert_int_equal(b->refusals, 1);
+  assert_int_equal(b->failures, 0);
+  gi_mgmt_free(&b->m);
+  b->text = NULL; /* nobody does */
+  b->m = gi_mgmt_new(&b->ctx, hosts, 2, b->port, "v", &ops, b);
+  until(b, &b->failures, 1);
+  assert_int_equal(b->err, ENOENT);
+  assert_int_equal(b->refusals, 2);
+  gi_rpc_server_free(&empty);
+  bench_free(b);
+}
+
+/* The home is taken out of the pool while the volume is mounted: the process goes elsewhere. */
+static void
+test_a_home_that_forgets_the_volume_is_left(void **state)
+{
+  struct bench *b = bench_new("volume v\n");
+  const char *hosts[] = {"127.0.0.1", "127.0.0.85"};
+  struct gi_error err;
+  b->m = gi_mgmt_new(&b->ctx, hosts, 2, b->port, "v", &ops, b);
+  until(b, &b->volfiles, 1);
+  struct bench other = {.ctx = b->ctx, .text = "volume w\n"};
+  other.daemon = gi_rpc_server_new(b->ctx.reactor, "other", &daemon_ops, &other);
+  gi_rpc_server_add_program(other.daemon, &handshake_program);
+  assert_int_equal(gi_rpc_server_listen(other.daemon, hosts[1], b->port, 16, &err), 0);
+  b->text = NULL;
+  call_back(b, GI_CBK_FETCHSPEC);
+  until(b, &b->volfiles, 2);
+  assert_string_equal(b->volfile, "volume w\n");
+  other.text = "volume x\n";
+  call_back(&other, GI_CBK_FETCHSPEC);
+  until(b, &b->volfiles, 3);
+  assert_int_equal(b->failures, 0);
+  gi_mgmt_free(&b->m);
+  gi_rpc_server_free(&other.daemon);
+  bench_free(b);
+}
+
+static void
 test_unreachable(void **state)
 {
   struct bench *b = bench_new("volume v\n");
@@ -434,6 +595,11 @@ main(void)
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_brick),
       cmocka_unit_test(test_a_silent_host_is_passed_by),
+      cmocka_unit_test(test_a_frozen_daemon_is_passed_by),
+      cmocka_unit_test(test_all_addresses_of_a_name_are_tried),
+      cmocka_unit_test(test_a_dead_name_service_is_passed_by),
+      cmocka_unit_test(test_others_may_know_the_volume),
+      cmocka_unit_test(test_a_home_that_forgets_the_volume_is_left),
       cmocka_unit_test(test_a_host_that_hangs_up_is_passed_by),
       cmocka_unit_test(test_another_daemon_takes_over),
       cmocka_unit_test(test_hosts),

@@ -745,14 +745,6 @@ gi_rpc_client_set_config(struct gi_rpc_client *c, const struct gi_rpc_client_con
 }
 
 void
-gi_rpc_client_hurry_connect(struct gi_rpc_client *c, uint64_t ns)
-{
-  GI_CHECK(c, CLIENT_MAGIC);
-  if (c->conn)
-    gi_conn_set_connect_timeout(c->conn, ns);
-}
-
-void
 gi_rpc_client_set_tls(struct gi_rpc_client *c, struct gi_tls *tls)
 {
   GI_CHECK(c, CLIENT_MAGIC);

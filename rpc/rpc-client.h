@@ -57,8 +57,6 @@ struct gi_rpc_client *gi_rpc_client_new(struct gi_reactor *r, const struct gi_rp
 void gi_rpc_client_free(struct gi_rpc_client **c);
 void gi_rpc_client_set_config(struct gi_rpc_client *c, const struct gi_rpc_client_config *cfg); /* live */
 
-/* Of the connection that is being made: how long each address has. */
-void gi_rpc_client_hurry_connect(struct gi_rpc_client *c, uint64_t ns);
 void gi_rpc_client_set_tls(struct gi_rpc_client *c, struct gi_tls *tls); /* of the configuration alone; referenced */
 
 /* Connect now to host:port (or unix path); ends in `up` or `down`, never before this returns. A connection that still exists is
