@@ -79,6 +79,9 @@ opt subdir-mount=/d --subdir-mount=/d
 opt process-name=me --process-name=fuse.me
 opt observe=127.0.0.1:9325 --observe=127.0.0.1:9325
 opt fetch-attempts=3 --volfile-max-fetch-attempts=3
+opt retry=2,retry=3s,retry=1m,retry=2h --volfile-server=h
+hasnt retry
+result "retrying is the helper's" $?
 opt volfile-max-fetch-attempts=4 --volfile-max-fetch-attempts=4
 opt attribute-timeout=0.5,entry-timeout=2,negative-timeout=3,gid-timeout=4 --attribute-timeout=0.5 --entry-timeout=2 \
   --negative-timeout=3 --gid-timeout=4
@@ -136,6 +139,8 @@ refused 1 "'dirsync' is not available" h:/v "$work/mnt" -o dirsync
 refused 1 'Invalid option: user_id' h:/v "$work/mnt" -o user_id=0
 
 refused 1 'Invalid option nonsense' h:/v "$work/mnt" -o nonsense
+refused 1 'retry=soon: it is a number' h:/v "$work/mnt" -o retry=soon
+refused 1 'retry=s: it is a number' h:/v "$work/mnt" -o retry=s
 refused 1 'Invalid option: nonsense' h:/v "$work/mnt" -o nonsense=1
 refused 1 'Mount point does not exist' h:/v "$work/none"
 refused 1 'unspecified cannot proceed' novolume "$work/mnt"
@@ -150,4 +155,44 @@ refused 1 Usage h:/v
 unset MOUNT_GLUSTERISH_DRY_RUN
 GLUSTERISHFS=/bin/false
 refused 1 "Mounting glusterish on $work/mnt failed." h:/v "$work/mnt"
+
+# A program that fails TIMES with the words WHY, counts its attempts and then succeeds.
+cat >"$work/fs" <<'FS'
+#!/bin/sh
+echo x >>"${0%/fs}/attempts"
+[ "$(wc -l <"${0%/fs}/attempts")" -gt "$TIMES" ] && exit 0
+echo "$WHY" >&2
+exit 1
+FS
+chmod +x "$work/fs"
+export GLUSTERISHFS="$work/fs" TIMES WHY
+# tries NAME STATUS ATTEMPTS OPTIONS
+tries() {
+  rm -f "$work/attempts"
+  run h:/v "$work/mnt" -o "$4"
+  [ "$rc" -eq "$2" ] && [ "$(wc -l <"$work/attempts")" -eq "$3" ]
+  result "$1" $?
+}
+TIMES=1 WHY='glusterishfs: cannot fetch volfile /v: no management daemon could be reached'
+tries "without a word one attempt is made" 1 1 rw
+tries "with retry another one" 0 2 retry=30s
+tries "and at boot" 0 2 _netdev
+tries "but not if told otherwise" 1 1 _netdev,retry=0
+WHY='glusterishfs: mount of /mnt failed: Transport endpoint is not connected'
+tries "while no brick is there, too" 0 2 retry=1
+TIMES=9
+tries "until the time is over" 1 1 retry=0s
+WHY='glusterishfs: cannot fetch volfile /v: No such file or directory'
+tries "what is wrong is not tried again" 1 1 retry=30s
+TIMES=2 WHY='glusterishfs: cannot fetch volfile /v: no management daemon could be reached'
+rm -f "$work/attempts"
+run h:/v "$work/mnt" -o bg
+[ "$rc" -eq 0 ] && grep -q 'goes on in the background' "$work/err"
+result "in the background it goes on" $?
+for _ in $(seq 100); do
+  [ "$(wc -l <"$work/attempts")" -ge 3 ] && break
+  sleep 0.1
+done
+[ "$(wc -l <"$work/attempts")" -eq 3 ]
+result "until it works" $?
 echo "1..$n"
