@@ -266,6 +266,32 @@ arbiter_down(void **state)
   rig_free_clean(r);
 }
 
+/* A client loses a data brick, and the arbiter for a moment, and with them its lock: another may have written with these two, and blame the
+ * brick that is left. What this one has to say of the lost brick must not be said by the arbiter, too. Who still has the lock of that
+ * brick, which refused the write, is alone, and tells. */
+static void
+lock_lost_at_the_arbiter(void **state)
+{
+  for (int another = 0; another < 2; another++) {
+    struct gi_fd *fd;
+    struct rig *r = with_file(&fd);
+    struct gi_fop *f;
+
+    for (unsigned i = 0; i < 3; i++)
+      r->brick[i].append = true;
+    r->brick[1].fail_once[GI_FOP_WRITE] = another ? ENOTCONN : ENOSPC;
+    rig_hold(r, 0, GI_FOP_WRITE);
+    rig_run(r, f = rig_write(r, fd, 0, BRICK_PAGE));
+    rig_down(r, 2);
+    rig_up(r, 2);
+    rig_release(r, 0, GI_FOP_WRITE);
+    rig_done(f, another ? -1 : (int)BRICK_PAGE, another ? ENOTCONN : 0);
+    rig_marks(r, 0, 5, "1d1");
+    rig_marks(r, 2, 5, another ? "D:d1" : "1d1");
+    rig_free_clean(r);
+  }
+}
+
 static void
 message(void **state)
 {
@@ -290,7 +316,7 @@ main(void)
       cmocka_unit_test(listing),           cmocka_unit_test(listing_of_outdated_copies),
       cmocka_unit_test(stale_and_arbiter), cmocka_unit_test(stale_directory_and_arbiter),
       cmocka_unit_test(last_good_data),    cmocka_unit_test(arbiter_down),
-      cmocka_unit_test(message),
+      cmocka_unit_test(message),           cmocka_unit_test(lock_lost_at_the_arbiter),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

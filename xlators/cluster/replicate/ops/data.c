@@ -249,6 +249,7 @@ watch(struct rep_txn *t, struct gi_fop *fop)
   struct rep_fop *rf = rep_fop(t->rep, fop);
 
   GI_ASSERT(t->type == REP_DATA && t->state == REP_OPEN);
+  t->cut_off |= rep_outcome_saying(&rf->fan, ENOTCONN);
   compare_sizes(t, fop);
   if (fop->kind != GI_FOP_FSYNC && fop->kind != GI_FOP_COPY_FILE_RANGE)
     note_within(t, &rf->fan);

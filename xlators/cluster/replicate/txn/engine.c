@@ -384,6 +384,28 @@ send_new_marks(struct rep_txn *t)
   gi_dict_unref(&dict);
 }
 
+/* Where an arbiter has lost our lock with the connection, and so many others do not hold theirs that another client may have begun, that one
+ * may have written with the arbiter and a copy that we blame, and blame the copy that we have. An arbiter that blames both leaves none to
+ * heal from, for it has no data. So it stays dirty and is told nothing: what waits for the counters fails if the others are no quorum. A
+ * copy with data may blame whom it likes, it can be healed or healed from. */
+static void
+leave_arbiter_out(struct rep_txn *t)
+{
+  uint32_t held = t->rep->all, arbiter;
+
+  for (unsigned g = 0; g < t->ntargets; g++)
+    held &= t->target[g].held;
+  held &= ~t->cut_off;
+  arbiter = t->active & t->rep->arbiter & ~held;
+  if (t->type != REP_DATA || !arbiter || !rep_quorum(t->rep, t->rep->all & ~held))
+    return;
+  GI_PROBE("replicate: an arbiter that another client may have locked is told nothing");
+  GI_ASSERT(t->dirty_owed);
+  rep_foreach(i, arbiter) t->blame[i] = 0;
+  t->active &= ~arbiter;
+  t->good &= ~arbiter;
+}
+
 static void
 post_op(struct rep_txn *t)
 {
@@ -391,6 +413,7 @@ post_op(struct rep_txn *t)
   const char *index_key = rep_opts(t->rep)->granular_entry_heal ? key[t->index] : NULL;
   bool sent = false;
 
+  leave_arbiter_out(t);
   rep_txn_enter(t, REP_POST_OP);
   start_marks(t, post_op_done);
   rep_foreach(i, t->active)

@@ -35,7 +35,7 @@ check_type(const struct rep_txn *t)
   GI_ASSERT(t->nlogs >= 1 && t->nlogs <= REP_LOGS);
   GI_ASSERT(names || t->nlogs == 1);
   GI_ASSERT(names || !(t->retried || t->counters_known || t->mark_dirty));
-  GI_ASSERT(data || !(t->alone || t->gone || t->cut_by_name));
+  GI_ASSERT(data || !(t->alone || t->gone || t->cut_off || t->cut_by_name));
   GI_ASSERT(data || gi_list_empty(&t->syncing));
   GI_ASSERT(t->stable <= t->unstable);
 }

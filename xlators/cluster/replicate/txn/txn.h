@@ -95,6 +95,7 @@ struct rep_txn {
   uint32_t accused;         /* children accused in any of the logs */
   uint32_t good;            /* participants that nobody accuses */
   uint32_t gone;            /* data: participants that were disconnected before everything was synced, and may have lost it */
+  uint32_t cut_off;         /* data: participants that an operation did not come back from; that they are down is heard later */
   uint32_t failed;          /* participants where an operation failed that succeeded elsewhere */
   uint32_t blamed_in_preop; /* children that take no part: the pre-op has blamed them */
   uint32_t blaming;         /* those of them that the round under way blames */
