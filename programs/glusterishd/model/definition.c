@@ -12,6 +12,16 @@
 
 /* ---- writing ---- */
 
+json_t *
+gd_document_of(const char *text)
+{
+  json_t *doc = text ? json_loads(text, 0, NULL) : NULL;
+  if (json_is_object(doc))
+    return doc;
+  json_decref(doc);
+  return json_object();
+}
+
 static json_t *
 write_options(const struct gi_list *options)
 {
@@ -52,11 +62,7 @@ static json_t *
 write_volume(const struct gd_volume *v)
 {
   char id[GI_UUID_TEXT];
-  json_t *doc = v->definition ? json_loads(v->definition, 0, NULL) : NULL;
-  if (!json_is_object(doc)) {
-    json_decref(doc);
-    doc = json_object();
-  }
+  json_t *doc = gd_document_of(v->definition);
   json_t *bricks = write_bricks(v, json_object_get(doc, "bricks"));
   json_object_update_new(doc, json_pack("{s:s,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:s,s:s,s:o,s:o}", "id", gi_gfid_text(&v->id, id),
                                         "type", v->type, "status", v->status, "replica", v->replica, "arbiter", v->arbiter,
@@ -195,12 +201,28 @@ gd_definition_read(struct gd *gd, const char *name, const char *text, struct gi_
   return v;
 }
 
+bool
+gd_definition_has_others(struct gd_volume *v)
+{
+  char *text = v->definition;
+  json_t *whole = json_loads(text, 0, NULL);
+  v->definition = NULL;
+  json_t *known = write_volume(v);
+  v->definition = text;
+  bool others = !json_equal(whole, known);
+  json_decref(whole);
+  json_decref(known);
+  return others;
+}
+
 /* ---- options of all volumes ---- */
 
 char *
-gd_options_write(const struct gi_list *options, unsigned version)
+gd_options_write(const struct gi_list *options, unsigned version, const char *was)
 {
-  return dump(json_pack("{s:I,s:o}", "generation", (json_int_t)version, "options", write_options(options)));
+  json_t *doc = gd_document_of(was);
+  json_object_update_new(doc, json_pack("{s:I,s:o}", "generation", (json_int_t)version, "options", write_options(options)));
+  return dump(doc);
 }
 
 bool

@@ -153,9 +153,10 @@ test_options_of_all_volumes(void **state)
   struct gi_list one = GI_LIST_INIT(one), other = GI_LIST_INIT(other);
   unsigned version = 0;
   gd_options_set(&one, "cluster.daemon-log-level", "DEBUG");
-  GI_CLEANUP_FREE char *text = gd_options_write(&one, 5);
+  GI_CLEANUP_FREE char *text = gd_options_write(&one, 5, "{\"zone\":1}");
   assert_true(gd_options_read(&other, &version, text));
   assert_int_equal(version, 5);
+  assert_non_null(strstr(text, "\"zone\":1"));
   assert_string_equal(gd_options_get(&other, "cluster.daemon-log-level"), "DEBUG");
   assert_false(gd_options_read(&other, &version, "{\"generation\":1}"));
   gd_options_clear(&one);

@@ -281,12 +281,16 @@ int gd_bricks_check(const struct gd_volume *v, struct gi_error *err);
 
 /* The definition as a JSON text; the caller frees it. What another version wrote into the one it was read from is kept. */
 char *gd_definition_write(const struct gd_volume *v);
+/* Has the text it was read from members that are not known here? */
+bool gd_definition_has_others(struct gd_volume *v);
+struct json_t *gd_document_of(const char *text); /* the object that it is, or an empty one; the caller's */
 /* A volume that is not linked; NULL and err if the text is no usable definition. */
 struct gd_volume *gd_definition_read(struct gd *gd, const char *name, const char *text, struct gi_error *err);
 /* Do they mean the same? Ports, process states and the number of the generation are no part of the meaning. */
 bool gd_definition_same(const struct gd_volume *a, const struct gd_volume *b);
 /* Options of all volumes likewise. */
-char *gd_options_write(const struct gi_list *options, unsigned version);
+/* `was`: the text before, of which what is not known here stays; NULL: there was none. */
+char *gd_options_write(const struct gi_list *options, unsigned version, const char *was);
 bool gd_options_read(struct gi_list *options, unsigned *version, const char *text);
 
 /* ---- volgen.c ---- */

@@ -285,8 +285,8 @@ gd_commit_options(struct gd_op *op, const struct gi_list *options, gd_committed_
     fn(op, &err);
     return;
   }
-  commit_key(op, GD_PREFIX "options", gd_follow_options_revision(op->gd), gd_options_write(options, op->gd->pool_version + 1),
-             options_stored, fn);
+  commit_key(op, GD_PREFIX "options", gd_follow_options_revision(op->gd),
+             gd_options_write(options, op->gd->pool_version + 1, gd_newer_of(p, GD_PREFIX "options")), options_stored, fn);
 }
 
 /* ---- what is not a volume ---- */

@@ -13,7 +13,8 @@
 #define AWAY_HOST "127.0.0.77"
 /* Its key in the store, and what it has. */
 #define AWAY GD_PREFIX "node/" AWAY_ID
-#define AWAY_DOC "{\"uuid\":\"" AWAY_ID "\",\"hosts\":[\"" AWAY_HOST "\"],\"port\":9}"
+#define AWAY_MEMBERS "\"uuid\":\"" AWAY_ID "\",\"hosts\":[\"" AWAY_HOST "\"],\"port\":9"
+#define AWAY_DOC "{" AWAY_MEMBERS "}"
 
 extern struct memory_store store;
 
@@ -21,6 +22,7 @@ struct gd_key_store *open_store(struct gd *gd);
 int setup_pool(void **state);
 int teardown_pool(void **state);
 void turns(struct fixture *f, unsigned n);
-void follow(struct fixture *f); /* takes what the store has now */
+void follow(struct fixture *f);  /* takes what the store has now */
+void restart(struct fixture *f); /* the daemon dies as it is, and another one begins with its files */
 
 #endif

@@ -422,6 +422,8 @@ take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *er
   if (encryption)
     take_encryption(f, encryption);
   take_volumes(f, a);
+  if (!f->behind)
+    gd_newer_take(f->pool, a);
   gd_replace_take(f->pool->replace, replacing ? replacing->value : NULL);
   settle_orders(f, a);
   end_if_deserted(f->pool);

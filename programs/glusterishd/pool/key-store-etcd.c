@@ -277,7 +277,8 @@ parse_pairs(struct request *rq, const json_t *doc, struct gd_key_answer *a)
     if (!value) /* empty, or no text: a key that is there must not look as if it were gone */
       value = gi_strdup("");
     if (key)
-      rq->pairs[rq->npairs++] = (struct gd_key_pair){key, value, number(json_object_get(kv, "mod_revision"))};
+      rq->pairs[rq->npairs++] = (struct gd_key_pair){key, value, number(json_object_get(kv, "mod_revision")),
+                                                     number(json_object_get(kv, "lease")) != 0};
     else
       gi_free(value);
   }

@@ -176,8 +176,8 @@ memory_read(struct gd_key_store *kv, const char *prefix, gd_key_fn *fn, void *ar
   struct answer *w = answer_new(o, fn, arg);
   for (unsigned i = 0; i < m->n; i++)
     if (strncmp(m->pairs[i].key, prefix, strlen(prefix)) == 0)
-      w->pairs[w->a.npairs++] =
-          (struct gd_key_pair){gi_strdup(m->pairs[i].key), gi_strdup(m->pairs[i].value), m->pairs[i].revision};
+      w->pairs[w->a.npairs++] = (struct gd_key_pair){gi_strdup(m->pairs[i].key), gi_strdup(m->pairs[i].value),
+                                                     m->pairs[i].revision, m->leases[i] != 0};
 }
 
 static void

@@ -23,6 +23,7 @@ struct gd_key_store;
 struct gd_key_pair {
   char *key, *value;
   int64_t revision; /* of its last change */
+  bool leased;      /* it goes with a lease */
 };
 
 /* code: 0; ETIMEDOUT: the store is there and has no majority; EHOSTUNREACH: nobody answers; ESTALE: a condition of a commit does not

@@ -160,27 +160,32 @@ gd_node_hear(struct gd *gd, const struct gi_gfid *id, const json_t *greeting)
 
 /* ---- telling ---- */
 
+/* `version`: it is known to run that. */
 static json_t *
-node_doc(const struct gi_gfid *id, char *const *hosts, unsigned nhosts, int port)
+node_doc(const struct gd_pool *p, const struct gi_gfid *id, char *const *hosts, unsigned nhosts, int port, const char *version)
 {
   char uuid[GI_UUID_TEXT];
-  json_t *list = json_array();
+  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(id, uuid));
+  json_t *list = json_array(), *doc = gd_document_of(gd_newer_of(p, key));
   for (unsigned i = 0; i < nhosts; i++)
     json_array_append_new(list, json_string(hosts[i]));
-  return json_pack("{s:s,s:o,s:i,s:s}", "uuid", gi_gfid_text(id, uuid), "hosts", list, "port", port, "version", GI_VERSION);
+  json_object_update_new(doc, json_pack("{s:s,s:o,s:i}", "uuid", uuid, "hosts", list, "port", port));
+  if (*version || !json_object_get(doc, "version"))
+    json_object_set_new(doc, "version", json_string(*version ? version : GI_VERSION));
+  return doc;
 }
 
 json_t *
 gd_node_doc(const struct gd_node *n)
 {
-  return node_doc(&n->id, n->hosts, n->nhosts, n->port);
+  return node_doc(n->gd->pool, &n->id, n->hosts, n->nhosts, n->port, n->version);
 }
 
 json_t *
 gd_node_own_doc(const struct gd *gd)
 {
   GI_ASSERT(gd->pool);
-  return node_doc(&gd->uuid, gd->pool->hosts, gd->pool->nhosts, gd->config.port);
+  return node_doc(gd->pool, &gd->uuid, gd->pool->hosts, gd->pool->nhosts, gd->config.port, GI_VERSION);
 }
 
 /* ---- learning ---- */

@@ -76,6 +76,7 @@ gd_pool_let_go(struct gd *gd)
   gi_defer_cancel(&p->leave);
   gi_timer_finish(&p->later);
   gd_hosts_free(&p->hosts, &p->nhosts);
+  gd_newer_let_go(p);
   gi_free(p->address);
   gi_free(p->initial);
   explicit_bzero(p->secret, sizeof(p->secret));
@@ -126,6 +127,7 @@ gd_pool_load(struct gd *gd, struct gi_error *err)
   if (ret)
     return -1;
   gd_nodes_load(gd);
+  gd_newer_load(gd->pool);
   gd->pool->resumed = true;
   run(gd->pool);
   gd_follow_refresh(gd->pool->follow, NULL, NULL);
@@ -146,6 +148,7 @@ gd_pool_begin(struct gd *gd, const char *host, struct gi_error *err)
   gd_hosts_add(&p->hosts, &p->nhosts, host);
   p->initial = gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
   p->initial_new = p->unfilled = true;
+  gd_newer_forget(p); /* of a pool before, when the daemon died while it ended */
   if (!gd->new_key_store)
     gd_etcd_sweep(p);
   if (gd_pool_save(gd, err)) {
@@ -206,7 +209,7 @@ gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg)
 {
   struct gd_pool *p = gd->pool;
   char pool[GI_UUID_TEXT];
-  unsigned n = 0, room = 4;
+  unsigned n = 0, room = 4 + gd_newer_count(p);
   char *encryption = gd_encryption_own(gd);
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
     room++;
@@ -214,7 +217,9 @@ gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg)
     room++;
   struct gd_key_put *puts = gi_zalloc(room * sizeof(*puts));
   puts[n++] = (struct gd_key_put){gi_strdup(GD_PREFIX "pool"), gi_strdup(gi_gfid_text(&p->id, pool)), 0};
-  puts[n++] = (struct gd_key_put){gi_strdup(GD_PREFIX "options"), gd_options_write(&gd->pool_options, gd->pool_version), 0};
+  puts[n++] =
+      (struct gd_key_put){gi_strdup(GD_PREFIX "options"),
+                          gd_options_write(&gd->pool_options, gd->pool_version, gd_newer_of(p, GD_PREFIX "options")), 0};
   puts[n++] = node_put(&gd->uuid, gd_node_own_doc(gd));
   gi_list_foreach(o, &p->nodes, struct gd_node, link)
     puts[n++] = node_put(&o->id, gd_node_doc(o));
@@ -222,6 +227,7 @@ gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg)
     puts[n++] = (struct gd_key_put){gi_asprintf(GD_PREFIX "volume/%s", v->name), gd_definition_write(v), 0};
   if (encryption)
     puts[n++] = (struct gd_key_put){gi_strdup(GD_ENCRYPTION_KEY), encryption, 0};
+  n = gd_newer_put(p, puts, n);
   struct gd_key_if none = {GD_PREFIX "pool", 0};
   p->kv->ops->commit(p->kv, &none, 1, puts, n, fn, arg);
   for (unsigned i = 0; i < n; i++) {
@@ -277,6 +283,7 @@ gd_pool_accept(struct gd *gd, const json_t *in, struct gi_error *err)
   p->initial = gi_strdup(initial);
   p->epoch = (unsigned)json_integer_value(json_object_get(in, "epoch"));
   gd_hosts_add(&p->hosts, &p->nhosts, host);
+  gd_newer_forget(p); /* of a pool before, when the daemon died while it ended */
   if (!gd->new_key_store)
     gd_etcd_sweep(p);
   if (gd_pool_save(gd, err)) {
@@ -317,6 +324,7 @@ leave_now(void *arg)
   while (!gi_list_empty(&p->nodes))
     gd_node_forget(gi_list_first(&p->nodes, struct gd_node, link));
   gd_etcd_stop(&p->etcd);
+  gd_newer_forget(p);
   gd_pool_let_go(gd);
   if (!dissolve && gd_tls_drop(gd, &err))
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 3, "the credentials of the pool stay: %s", err.text);

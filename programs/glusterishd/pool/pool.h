@@ -15,6 +15,7 @@
  *   members.c          which nodes are members of the store
  *   key-store-etcd.c   the store (key-store.h), http.c below it
  *   follow.c           the store's definitions become this node's
+ *   newer.c            what a newer version stored stays as it is
  *   commit.c           this node's change becomes the store's
  *   quorum.c           bricks stop where too few nodes are seen
  *   replace.c          one node takes the place of another
@@ -84,6 +85,7 @@ struct gd_pool {
   struct gd_etcd *etcd; /* NULL: none runs here */
   struct gd_follow *follow;
   struct gd_replace *replace;
+  json_t *newer;           /* newer.c: {"KEY": "TEXT"}; NULL: nothing */
   uint64_t began;          /* gi_now: this daemon with this pool */
   struct gi_timer balance; /* members become voters */
   struct gi_defer leave;   /* soon this node is alone */
@@ -226,6 +228,17 @@ void gd_follow_refresh(struct gd_follow *f, void (*fn)(void *arg, const struct g
 void gd_follow_settle(struct gd *gd, struct gi_rpc_request *req, const json_t *in); /* the call "settle" */
 int64_t gd_follow_options_revision(const struct gd *gd);
 void gd_follow_anew(struct gd_follow *f); /* the store is another one: its revisions begin anew */
+
+/* ---- newer.c ---- */
+
+void gd_newer_load(struct gd_pool *p);                                /* the nodes and volumes of the files are there */
+void gd_newer_take(struct gd_pool *p, const struct gd_key_answer *a); /* after all else of it */
+const char *gd_newer_of(const struct gd_pool *p, const char *key);    /* that value, lent; NULL: all of it is known */
+void gd_newer_let_go(struct gd_pool *p);
+void gd_newer_forget(struct gd_pool *p); /* its file goes, too */
+/* Puts whatever of it is not among the first n already; `puts` has room for gd_newer_count more. Returns how many there are then. */
+unsigned gd_newer_put(const struct gd_pool *p, struct gd_key_put *puts, unsigned n);
+unsigned gd_newer_count(const struct gd_pool *p);
 
 /* ---- pool.c ---- */
 

@@ -20,34 +20,6 @@
 #define STOP "{\"command\":\"volume stop\",\"volume\":\"vol\"}"
 #define DELETE "{\"command\":\"volume delete\",\"volume\":\"vol\"}"
 
-/* The daemon dies as it is, and another one begins with its files. */
-static void
-restart(struct fixture *f)
-{
-  struct gi_error err = {0};
-  struct gd *old = f->gd, *next = gd_new(f->r, &old->config);
-  gd_map_free(&next->map);
-  next->map = old->map;
-  old->map = NULL;
-  gi_free(next->brick_program);
-  next->brick_program = gi_strdup(old->brick_program);
-  next->new_key_store = open_store;
-  store.dead = true;
-  gd_free(&old);
-  store.dead = false;
-  store.dies_at = 0;
-  memory_store_expire(&store); /* the lease of the dead */
-  f->gd = next;
-  if (gd_store_load(next, &err))
-    fail_msg("%s", err.text);
-  gi_list_foreach(v, &next->volumes, struct gd_volume, link)
-    for (unsigned i = 0; i < v->nbricks; i++)
-      gd_brick_adopt(&v->bricks[i]);
-  if (gd_pool_load(next, &err))
-    fail_msg("%s", err.text);
-  turns(f, 5);
-}
-
 /* What the store has and what the node has are the same. */
 static void
 assert_agreed(struct fixture *f, const char *what, unsigned call)

@@ -192,8 +192,8 @@ read_keys(struct call *c)
 {
   for (unsigned i = 0; i < c->s->n; i++)
     if (strncmp(c->s->pair[i].key, c->prefix, strlen(c->prefix)) == 0)
-      c->pairs[c->a.npairs++] =
-          (struct gd_key_pair){gi_strdup(c->s->pair[i].key), gi_strdup(c->s->pair[i].value), c->s->pair[i].revision};
+      c->pairs[c->a.npairs++] = (struct gd_key_pair){gi_strdup(c->s->pair[i].key), gi_strdup(c->s->pair[i].value),
+                                                     c->s->pair[i].revision, c->s->lease_of[i] != 0};
 }
 
 static void
