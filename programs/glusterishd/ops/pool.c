@@ -433,6 +433,20 @@ has_our_volume(const struct gd *gd, const json_t *volumes)
   return false;
 }
 
+/* It has the uuid of a node of this pool. */
+static int
+already_there(const struct admit *c, const char *pool, struct gi_error *err)
+{
+  char ours[GI_UUID_TEXT];
+  if (pool && strcmp(pool, gi_gfid_text(&c->op->gd->pool->id, ours)) == 0)
+    return gi_error_set(err, EEXIST, "Host %s port %d already in peer list", c->host, c->port);
+  return gi_error_set(
+      err, EINVAL,
+      "Peer uuid (host %s) is same as that of node %s, and it is not part of the pool. A cloned machine needs a uuid "
+      "of its own: remove %s/glusterd.info there. If it is that node, without its state: detach it first",
+      c->host, gd_node_host(c->op->gd, &c->id), c->op->gd->config.workdir);
+}
+
 static int
 check_newcomer(struct admit *c, const json_t *g, struct gi_error *err)
 {
@@ -446,7 +460,7 @@ check_newcomer(struct admit *c, const json_t *g, struct gi_error *err)
   if (gi_gfid_equal(&c->id, &gd->uuid))
     return gi_error_set(err, EINVAL, "Peer uuid (host %s) is same as local uuid", c->host);
   if (gd_node_find(gd, &c->id))
-    return gi_error_set(err, EEXIST, "Host %s port %d already in peer list", c->host, c->port);
+    return already_there(c, pool, err);
   if (gd_nodes_full(gd))
     return gi_error_set(err, EINVAL, "The pool has %d nodes: there is no room for more", GD_NODES_MAX);
   json_int_t op_version = json_integer_value(json_object_get(g, "opVersion"));
@@ -497,7 +511,7 @@ greeted(void *arg, const json_t *greeting)
     tell_unreachable(op);
   else if (!check_newcomer(c, greeting, &op->problem))
     GI_IGNORE(check_key(c, greeting, &op->problem));
-  if (op->problem.code == EEXIST && gd_node_find(op->gd, &c->id)) {
+  if (op->problem.code == EEXIST && gd_node_find(op->gd, &c->id)) { /* that node, by another name */
     json_object_set_new(op->out, "message", json_string(op->problem.text));
     op->problem.code = 0;
     end_soon(c);

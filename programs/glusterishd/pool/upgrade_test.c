@@ -4,7 +4,6 @@
  */
 #include "programs/glusterishd/pool/fixture.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -164,40 +163,6 @@ test_nothing_is_kept_of_what_is_known(void **state)
   assert_int_equal(access(path, F_OK), -1);
 }
 
-/* ---- who may come ---- */
-
-static struct gi_error refused;
-
-static void
-answered(struct gd_op *op, const struct gi_error *err)
-{
-  refused = err ? *err : (struct gi_error){0};
-}
-
-static void
-comes(struct fixture *f, const char *facts)
-{
-  GI_CLEANUP_FREE char *text =
-      gi_asprintf("{\"command\":\"node admit\",\"uuid\":\"87654321-1234-4234-8234-123456789abc\",\"port\":9,\"address\":"
-                  "\"127.0.0.9\",\"own\":\"127.0.0.1\",%s}",
-                  facts);
-  memset(&refused, 0, sizeof(refused));
-  gd_op_begin_for_node(f->gd, text, 0, NULL, answered, NULL);
-  gd_ops_abort(f->gd);
-}
-
-static void
-test_who_cannot_do_what_the_pool_does_is_refused(void **state)
-{
-  struct fixture *f = *state;
-  comes(f, "\"version\":\"0.1\",\"opVersion\":99999");
-  assert_non_null(strstr(refused.text, "runs version 0.1, whose operating version is 99999, and the pool has 100000"));
-  comes(f, "\"version\":\"0.1\"");
-  assert_non_null(strstr(refused.text, "has version 0.1, this node has"));
-  comes(f, "\"version\":\"99.0\",\"opVersion\":100001");
-  assert_int_equal(refused.code, ECANCELED); /* it was on its way */
-}
-
 int
 main(void)
 {
@@ -209,7 +174,6 @@ main(void)
       cmocka_unit_test_setup_teardown(test_what_is_newer_stays_when_something_else_changes, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_what_is_newer_is_in_a_store_made_anew, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_nothing_is_kept_of_what_is_known, setup_pool, teardown_pool),
-      cmocka_unit_test_setup_teardown(test_who_cannot_do_what_the_pool_does_is_refused, setup_pool, teardown_pool),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
