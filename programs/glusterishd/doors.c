@@ -14,6 +14,7 @@
 #include "programs/glusterishd/pool/credential.h"
 #include "programs/glusterishd/pool/pool.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -73,6 +74,7 @@ struct known {
   char challenge[GD_MAC_TEXT];
   bool is_node; /* it proved that */
   struct gi_gfid node;
+  unsigned generation; /* of the secret that it knew then */
 };
 
 static void
@@ -114,6 +116,27 @@ gd_door_challenge(struct gd *gd, const struct gi_rpc_request *req)
   return k->challenge;
 }
 
+/* A proof with a secret that counts no more: that of a node that was detached, or was away when another one was. */
+static void
+refuse_proof(struct gd *gd, const struct gi_rpc_request *req, const char *const *parts, const char *uuid, const char *proof)
+{
+  uint8_t past[GD_PAST_MAX][GD_SECRET_BYTES];
+  const char *peer = gi_conn_peer(gi_rpc_peer_conn(req->peer));
+  char mac[GD_MAC_TEXT];
+  unsigned n = gd_secrets_past(gd, past), i = 0;
+  bool known = false;
+  for (; i < n && !known; i++) {
+    gd_mac(past[i], GD_SECRET_BYTES, parts, mac);
+    known = gd_mac_same(mac, proof);
+  }
+  explicit_bzero(past, sizeof(past));
+  if (known)
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG + GD_ASKS + 1, "%s says it is node %s and knows an earlier secret of the pool only",
+           peer, uuid);
+  else
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG + GD_ASKS, "%s does not know the secret of the pool", peer);
+}
+
 bool
 gd_door_prove(struct gd *gd, const struct gi_rpc_request *req, const char *uuid, const char *nonce, const char *proof,
               char *mac)
@@ -130,14 +153,32 @@ gd_door_prove(struct gd *gd, const struct gi_rpc_request *req, const char *uuid,
   const char *ours[] = {"server", k->challenge, nonce, uuid, own, bound, NULL};
   gd_mac(p->secret, sizeof(p->secret), theirs, mac);
   if (!gd_mac_same(mac, proof)) {
-    gi_log(GI_LOG_WARNING, GD_NAME, MSG + GD_ASKS, "%s does not know the secret of the pool",
-           gi_conn_peer(gi_rpc_peer_conn(req->peer)));
+    refuse_proof(gd, req, theirs, uuid, proof);
     return false;
   }
   gd_mac(p->secret, sizeof(p->secret), ours, mac);
   k->is_node = true;
   k->node = node;
+  k->generation = p->generation;
   return true;
+}
+
+static void
+expire(struct gi_rpc_peer *peer, void *arg)
+{
+  const struct gd *gd = arg;
+  struct known *k = gi_rpc_peer_private(peer);
+  if (!k->is_node || k->generation == gd->pool->generation)
+    return;
+  k->is_node = false;
+  gi_conn_close(gi_rpc_peer_conn(peer), ECONNRESET, "it was proved with an earlier secret of the pool");
+}
+
+void
+gd_door_expire(struct gd *gd)
+{
+  if (gd->tcp && gd->pool)
+    gi_rpc_server_foreach_peer(gd->tcp, expire, gd);
 }
 
 const struct gi_gfid *
@@ -217,7 +258,7 @@ gd_door_open(struct gd *gd, const struct gi_rpc_request *req, enum gd_ask ask, c
     open = is_unix(c);
     break;
   case PROVEN:
-    open = gd->pool && k->is_node;
+    open = is_node(gd, k) || (gd->pool && k->is_node && k->generation == gd->pool->generation);
     break;
   case NODE:
     open = is_node(gd, k);

@@ -89,13 +89,20 @@ detach_settled(struct gd_op *op)
 }
 
 static void
+detach_read(void *arg, const struct gi_error *err)
+{
+  gd_settle(arg, "", false, detach_settled);
+}
+
+/* All who stay take the new secret. */
+static void
 has_left(struct gd_op *op, void *arg, const struct gi_error *why, const json_t *doc)
 {
   const struct detach *d = op->state;
   if (d->last)
     detach_settled(op);
   else
-    gd_settle(op, "", false, detach_settled);
+    gd_follow_refresh(op->gd->pool->follow, detach_read, op);
 }
 
 /* It is told; if it cannot be, it finds out when it asks. */
@@ -122,21 +129,48 @@ detach_stored(struct gd_op *op, const struct gi_error *err)
   }
 }
 
+/* Whoever leaves takes what it knows along: those who stay get another secret. NULL: they do not. */
+static char *
+next_secret(struct gd_op *op, uint8_t secret[GD_SECRET_BYTES])
+{
+  const struct detach *d = op->state;
+  const struct gd_node *deaf = d->last ? NULL : gd_secret_deaf(op->gd, &d->id);
+  memcpy(secret, op->gd->pool->secret, GD_SECRET_BYTES);
+  if (d->last)
+    return NULL;
+  if (!deaf)
+    return gd_secret_next(op->gd, &d->id, secret);
+  json_object_set_new(
+      op->out, "message",
+      json_sprintf("success. The pool keeps its secret, which the node that left knows: %s runs a version that cannot "
+                   "be told another one",
+                   deaf->hosts[0]));
+  return NULL;
+}
+
 static void
 member_gone(void *arg, const struct gd_key_answer *a)
 {
   struct gd_op *op = arg;
   struct detach *d = op->state;
   char uuid[GI_UUID_TEXT];
-  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&d->id, uuid));
-  GI_CLEANUP_FREE char *encryption = gd_encryption_node(op->gd, &d->id, true);
-  struct gd_key_put puts[] = {{key, NULL, 0}, {GD_ENCRYPTION_KEY, encryption, 0}};
+  uint8_t next[GD_SECRET_BYTES];
+  unsigned n = 0;
   if (a->code) {
     gi_error_set(&op->problem, GD_ERR_MGMT, "%s", a->why);
     gi_timer_set(&d->timer, 0);
     return;
   }
-  gd_commit_keys(op, puts, encryption ? 2 : 1, detach_stored);
+  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&d->id, uuid));
+  GI_CLEANUP_FREE char *secret = next_secret(op, next), *encryption = gd_encryption_without(op->gd, &d->id, next);
+  explicit_bzero(next, sizeof(next));
+  struct gd_key_put puts[3];
+  puts[n++] = (struct gd_key_put){key, NULL, 0};
+  if (secret)
+    puts[n++] = (struct gd_key_put){GD_SECRET_KEY, secret, 0};
+  if (encryption)
+    puts[n++] = (struct gd_key_put){GD_ENCRYPTION_KEY, encryption, 0};
+  gd_commit_keys(op, puts, n, detach_stored);
 }
 
 static void
@@ -242,6 +276,32 @@ gd_op_peer_update(struct gd_op *op, struct gi_error *err)
   return GD_OP_LATER;
 }
 
+/* ---- the store is told what this node knows better ---- */
+
+int
+gd_op_node_publish(struct gd_op *op, struct gi_error *err)
+{
+  struct gd *gd = op->gd;
+  char uuid[GI_UUID_TEXT];
+  unsigned n = 0;
+  if (!gd->pool)
+    return gi_error_set(err, EINVAL, "this node is in no pool");
+  json_t *doc = gd_node_own_doc(gd);
+  char *text = json_dumps(doc, JSON_COMPACT);
+  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&gd->uuid, uuid)),
+                       *encryption = gd_encryption_own(gd);
+  struct gd_key_put puts[3];
+  puts[n++] = (struct gd_key_put){key, text, 0};
+  if (gd->pool->secret_doc)
+    puts[n++] = (struct gd_key_put){GD_SECRET_KEY, gd->pool->secret_doc, 0};
+  if (gd->pool->secret_doc && encryption)
+    puts[n++] = (struct gd_key_put){GD_ENCRYPTION_KEY, encryption, 0};
+  gd_commit_keys(op, puts, n, gd_finish_everywhere);
+  free(text);
+  json_decref(doc);
+  return GD_OP_LATER;
+}
+
 /* ---- pool token ---- */
 
 int
@@ -281,6 +341,36 @@ hide(json_t *doc, const char *pad)
   return true;
 }
 
+/* The same of what else an invitation has to hide. */
+static void
+hide_more(struct gd *gd, json_t *doc, const char *pad)
+{
+  uint8_t key[GD_SECRET_BYTES];
+  char *text = json_dumps(json_object_get(doc, "more"), JSON_COMPACT);
+  GI_ASSERT(text && gd_unhex(pad, key, sizeof(key)));
+  GI_CLEANUP_FREE char *sealed = gd_seal(gd->reactor, key, text);
+  json_object_set_new(doc, "more", json_string(sealed));
+  explicit_bzero(text, strlen(text));
+  free(text);
+}
+
+static bool
+show_more(json_t *doc, const char *pad)
+{
+  uint8_t key[GD_SECRET_BYTES];
+  const char *sealed = json_string_value(json_object_get(doc, "more"));
+  GI_ASSERT(gd_unhex(pad, key, sizeof(key)));
+  char *text = sealed ? gd_unseal(key, sealed) : NULL;
+  json_t *more = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+  bool good = !sealed || json_is_object(more); /* a version before has nothing */
+  if (more)
+    json_object_set_new(doc, "more", more);
+  if (text)
+    explicit_bzero(text, strlen(text));
+  gi_free(text);
+  return good;
+}
+
 /* Over the whole invitation. */
 static void
 seal(const char *token, const json_t *doc, const char *challenge, const char *nonce, char *buf)
@@ -307,6 +397,8 @@ admitted(struct gd_op *op, const struct gi_error *err)
   } else {
     token_mac(a->token, "secret", a->challenge, a->nonce, "", pad);
     GI_IGNORE(hide(op->out, pad));
+    token_mac(a->token, "more", a->challenge, a->nonce, "", pad);
+    hide_more(op->gd, op->out, pad);
     seal(a->token, op->out, a->challenge, a->nonce, mac);
     gd_node_answer(op->req, json_pack("{s:O,s:s}", "invitation", op->out, "mac", mac));
   }
@@ -318,7 +410,7 @@ void
 gd_pool_join_asked(struct gd *gd, struct gi_rpc_request *req, const json_t *in)
 {
   const char *uuid = json_string_value(json_object_get(in, "uuid")), *nonce = json_string_value(json_object_get(in, "nonce"));
-  const char *mac = json_string_value(json_object_get(in, "mac"));
+  const char *mac = json_string_value(json_object_get(in, "mac")), *key = json_string_value(json_object_get(in, "key"));
   char wanted[GD_MAC_TEXT], own[64], its[64];
   struct sockaddr_storage sa;
   struct gi_conn *conn = gi_rpc_peer_conn(req->peer);
@@ -340,8 +432,11 @@ gd_pool_join_asked(struct gd *gd, struct gi_rpc_request *req, const json_t *in)
   snprintf(a->token, sizeof(a->token), "%s", gd->token);
   snprintf(a->challenge, sizeof(a->challenge), "%s", challenge);
   a->nonce = gi_strdup(nonce);
-  gd->token[0] = '\0'; /* it is used */
   json_t *request = json_deep_copy(in);
+  token_mac(gd->token, "key", challenge, nonce, key ? key : "", wanted);
+  if (!gd_mac_same(wanted, json_string_value(json_object_get(in, "keyMac")))) /* a version before tells none */
+    json_object_del(request, "key");
+  gd->token[0] = '\0'; /* it is used */
   json_object_update_new(request, json_pack("{s:s,s:s,s:s}", "command", "node admit", "address", its, "own", own));
   char *text = json_dumps(request, JSON_COMPACT);
   json_decref(request);
@@ -392,14 +487,16 @@ join_said(void *arg, int code, const json_t *reply)
 {
   struct joining *j = arg;
   const char *why = json_string_value(json_object_get(reply, "error"));
-  char pad[GD_MAC_TEXT], mac[GD_MAC_TEXT];
+  char pad[GD_MAC_TEXT], more[GD_MAC_TEXT], mac[GD_MAC_TEXT];
   json_t *invitation = json_deep_copy(json_object_get(reply, "invitation"));
   if (code || why)
     gi_error_set(&j->op->problem, code ? code : EACCES, "%s: %s", j->host, why ? why : strerror(code));
   if (!j->op->problem.code) {
     seal(j->token, invitation, j->challenge, j->nonce, mac);
     token_mac(j->token, "secret", j->challenge, j->nonce, "", pad);
-    if (!gd_mac_same(mac, json_string_value(json_object_get(reply, "mac"))) || !hide(invitation, pad))
+    token_mac(j->token, "more", j->challenge, j->nonce, "", more);
+    if (!gd_mac_same(mac, json_string_value(json_object_get(reply, "mac"))) || !hide(invitation, pad) ||
+        !show_more(invitation, more))
       gi_error_set(&j->op->problem, EACCES, "%s does not know the token", j->host);
   }
   j->invitation = invitation;
@@ -412,7 +509,7 @@ join_greeted(void *arg, const json_t *greeting)
   struct joining *j = arg;
   struct gd *gd = j->op->gd;
   const char *challenge = json_string_value(json_object_get(greeting, "nonce"));
-  char uuid[GI_UUID_TEXT], mac[GD_MAC_TEXT];
+  char uuid[GI_UUID_TEXT], mac[GD_MAC_TEXT], key_mac[GD_MAC_TEXT];
   uint8_t nonce[GD_SECRET_BYTES];
   gi_timer_cancel(&j->timer);
   if (!challenge) {
@@ -423,10 +520,12 @@ join_greeted(void *arg, const json_t *greeting)
   gd_hex(nonce, sizeof(nonce), j->nonce);
   j->challenge = gi_strdup(challenge);
   token_mac(j->token, "join", challenge, j->nonce, gi_gfid_text(&gd->uuid, uuid), mac);
+  token_mac(j->token, "key", challenge, j->nonce, gd_node_key(gd), key_mac);
   json_t *volumes = json_array();
   gd_link_call(j->link, GD_NODE_JOIN,
-               json_pack("{s:s,s:s,s:s,s:s,s:i,s:i,s:o}", "uuid", uuid, "nonce", j->nonce, "mac", mac, "version", GI_VERSION,
-                         "opVersion", GD_OP_VERSION, "port", gd->config.port, "volumes", volumes),
+               json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:i,s:o}", "key", gd_node_key(gd), "keyMac", key_mac, "uuid", uuid,
+                         "nonce", j->nonce, "mac", mac, "version", GI_VERSION, "opVersion", GD_OP_VERSION, "port",
+                         gd->config.port, "volumes", volumes),
                JOIN_MS, join_said, j);
 }
 

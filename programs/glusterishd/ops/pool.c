@@ -234,8 +234,10 @@ put_key(struct admit *c, int64_t lease, gd_committed_fn *fn)
   char uuid[GI_UUID_TEXT];
   GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&c->id, uuid));
   json_t *doc = json_pack("{s:s,s:[s],s:i,s:s}", "uuid", uuid, "hosts", c->host, "port", c->port, "version", GI_VERSION);
+  if (c->key)
+    json_object_set_new(doc, "key", json_string(c->key));
   char *text = json_dumps(doc, JSON_COMPACT);
-  GI_CLEANUP_FREE char *encryption = gd_encryption_node(c->op->gd, &c->id, false);
+  GI_CLEANUP_FREE char *encryption = gd_encryption_with(c->op->gd, &c->id);
   struct gd_key_put puts[] = {{key, text, lease}, {GD_ENCRYPTION_KEY, encryption, 0}};
   gd_commit_keys(c->op, puts, encryption ? 2 : 1, fn);
   free(text);
@@ -564,5 +566,6 @@ gd_op_node_admit(struct gd_op *op, struct gi_error *err)
   struct admit *c = admit_new(op, address);
   c->address = gi_strdup(address);
   c->own = gi_strdup(own);
+  c->key = gd_is_node_key(gd_op_str(op, "key")) ? gi_strdup(gd_op_str(op, "key")) : NULL;
   return check_newcomer(c, op->in, err) || go_on(c, err) ? GD_OP_FAILED : GD_OP_LATER;
 }

@@ -47,6 +47,7 @@ const struct gd_command gd_commands[] = {
     {"peer update", 1, GD_CMD_CHANGES | GD_CMD_STORES | GD_CMD_QUICK, gd_op_peer_update, NULL},
     {"node replace", 1, GD_CMD_CHANGES | GD_CMD_STORES | GD_CMD_QUICK, gd_op_node_replace, NULL},
     {"node replaced", 1, GD_CMD_CHANGES | GD_CMD_STORES | GD_CMD_QUICK, gd_op_node_replaced, NULL},
+    {"node publish", 1, GD_CMD_STORES | GD_CMD_QUICK, gd_op_node_publish, NULL},
     {"node status", 1, 0, gd_op_node_status, NULL},
     {"node progress", 0, GD_CMD_NODE, gd_op_node_progress, NULL},
     {"node store", 0, GD_CMD_NODE, gd_op_node_store, NULL},

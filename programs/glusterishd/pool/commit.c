@@ -321,7 +321,7 @@ gd_commit_credentials(struct gd_op *op, const json_t *doc, gd_committed_fn *fn)
   if (is_unlocked(op, fn))
     return;
   op->lock->fn = fn;
-  GI_CLEANUP_FREE char *text = gd_encryption_write(p, doc);
+  GI_CLEANUP_FREE char *text = gd_encryption_write(op->gd, p->secret, doc);
   struct gd_key_if mine = {LOCK, op->lock->revision};
   struct gd_key_put put = {GD_ENCRYPTION_KEY, text, 0};
   p->kv->ops->commit(p->kv, &mine, 1, &put, 1, encryption_stored, op->lock);

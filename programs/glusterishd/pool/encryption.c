@@ -15,10 +15,10 @@
 #define MSG (GI_MSG_MGMT + 215)
 
 char *
-gd_encryption_write(const struct gd_pool *p, const json_t *doc)
+gd_encryption_write(struct gd *gd, const uint8_t secret[GD_SECRET_BYTES], const json_t *doc)
 {
   json_t *copy = json_deep_copy(doc);
-  GI_CLEANUP_FREE char *sealed = gd_seal(p->gd->reactor, p->secret, json_string_value(json_object_get(copy, "key")));
+  GI_CLEANUP_FREE char *sealed = gd_seal(gd->reactor, secret, json_string_value(json_object_get(copy, "key")));
   json_object_del(copy, "key");
   json_object_set_new(copy, "sealed", json_string(sealed));
   char *text = json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS), *own = gi_strdup(text);
@@ -59,23 +59,36 @@ gd_encryption_take(struct gd *gd, const char *text)
 }
 
 char *
-gd_encryption_own(const struct gd *gd)
+gd_encryption_own(struct gd *gd)
 {
   GI_CLEANUP_FREE char *dir = gd_tls_dir(gd);
   json_t *doc = gd_authority_load(dir);
-  char *text = doc ? gd_encryption_write(gd->pool, doc) : NULL;
+  char *text = doc ? gd_encryption_write(gd, gd->pool->secret, doc) : NULL;
   json_decref(doc);
   return text;
 }
 
 char *
-gd_encryption_node(const struct gd *gd, const struct gi_gfid *node, bool left)
+gd_encryption_with(struct gd *gd, const struct gi_gfid *node)
 {
   GI_CLEANUP_FREE char *dir = gd_tls_dir(gd);
   char uuid[GI_UUID_TEXT];
   json_t *doc = gd_authority_load(dir);
-  bool differs = doc && gd_authority_node_left(doc, gi_gfid_text(node, uuid), left);
-  char *text = differs ? gd_encryption_write(gd->pool, doc) : NULL;
+  bool differs = doc && gd_authority_node_left(doc, gi_gfid_text(node, uuid), false);
+  char *text = differs ? gd_encryption_write(gd, gd->pool->secret, doc) : NULL;
+  json_decref(doc);
+  return text;
+}
+
+char *
+gd_encryption_without(struct gd *gd, const struct gi_gfid *node, const uint8_t secret[GD_SECRET_BYTES])
+{
+  GI_CLEANUP_FREE char *dir = gd_tls_dir(gd);
+  char uuid[GI_UUID_TEXT];
+  json_t *doc = gd_authority_load(dir);
+  if (doc)
+    gd_authority_node_left(doc, gi_gfid_text(node, uuid), true);
+  char *text = doc ? gd_encryption_write(gd, secret, doc) : NULL;
   json_decref(doc);
   return text;
 }

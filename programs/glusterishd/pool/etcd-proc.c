@@ -130,7 +130,8 @@ prepare(struct gd_etcd *e, const struct passwd *user, const char *url, struct gi
     return gi_error_set(err, errno, "cannot prepare %s: %s", e->dir, strerror(errno));
   unlink(e->socket);
   if (strncmp(url, PLAIN, strlen(PLAIN)) != 0)
-    return gd_store_cert(e->pool->secret, uuid, e->pool->address, e->dir, user, err);
+    return gd_store_cert(e->pool->trusts, e->pool->ntrusts, gd_secret_shown(e->pool), uuid, e->pool->address, e->dir, user,
+                         err);
   gi_log(GI_LOG_WARNING, GD_NAME, MSG + 4,
          "members of the store speak without encryption, as they did when it began: anybody who reaches port %d can change "
          "definitions. When all nodes run this version, pool recover --force-new on one of them makes it anew",

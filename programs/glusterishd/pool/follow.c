@@ -17,6 +17,7 @@
 #define LEAVE_MS 3000
 #define SETTLE_LOOK (50 * GI_NSEC_PER_MSEC)
 #define SETTLE_MAX (50 * GI_NSEC_PER_SEC)
+#define PUBLISH_PAUSE (3 * GI_NSEC_PER_SEC) /* others may be about to change something */
 #define ENCRYPTION_LOOK (3600 * GI_NSEC_PER_SEC)
 #define MSG (GI_MSG_MGMT + 135)
 
@@ -40,6 +41,8 @@ struct gd_follow {
   struct gi_list retired, settling;
   int64_t options_revision, encryption_revision;
   uint64_t encryption_again; /* gi_now: when this node looks whether its certificate is to be renewed */
+  struct gi_timer publish;   /* the store lacks what this node knows better */
+  bool publishing, unknown;  /* that is under way; what it has of this node is not all */
   bool behind;               /* a volume was busy: what is stored of it is taken soon */
   bool away;                 /* the store did not answer last time, and that was logged */
 };
@@ -262,10 +265,13 @@ take_volumes(struct gd_follow *f, const struct gd_key_answer *a)
 /* ---- nodes and options ---- */
 
 static void
-take_own(struct gd_pool *p, const json_t *doc)
+take_own(struct gd_follow *f, const json_t *doc)
 {
+  struct gd_pool *p = f->pool;
+  const char *key = json_string_value(json_object_get(doc, "key"));
   char **hosts;
   unsigned n;
+  f->unknown = !key || strcmp(key, gd_node_key(p->gd)) != 0;
   if (!gd_hosts_read(doc, &hosts, &n)) {
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 6, "what the store has of this node is no usable description");
     return;
@@ -294,7 +300,7 @@ take_nodes(struct gd_follow *f, const struct gd_key_answer *a)
       continue;
     json_t *doc = json_loads(a->pairs[i].value, 0, NULL);
     if (strcmp(a->pairs[i].key + strlen(NODES), own) == 0)
-      take_own(f->pool, doc);
+      take_own(f, doc);
     else if (!gd_node_learn(gd, doc))
       gi_log(GI_LOG_ERROR, GD_NAME, MSG + 6, "%s is no usable description of a node", a->pairs[i].key);
     json_decref(doc);
@@ -380,6 +386,35 @@ filled(void *arg, const struct gd_key_answer *a)
     gd_follow_refresh(p->follow, NULL, NULL);
 }
 
+static void
+published(struct gd_op *op, const struct gi_error *err)
+{
+  const struct gd *gd = op->arg;
+  struct gd_follow *f = gd->pool ? gd->pool->follow : NULL; /* the pool may be gone */
+  if (!f)
+    return;
+  f->publishing = false;
+  if (err && err->code)
+    gi_timer_set(&f->publish, PUBLISH_PAUSE);
+}
+
+static void
+publish(void *arg)
+{
+  struct gd_follow *f = arg;
+  f->publishing = true;
+  gd_op_begin(f->pool->gd, "{\"command\":\"node publish\"}", 1, false, NULL, published, f->pool->gd);
+}
+
+/* A version before has told the store nothing of keys; and a store that was made anew may come from a node that was behind. */
+static void
+publish_missing(struct gd_follow *f, const struct gd_key_pair *secret)
+{
+  bool older = gd_secret_generation(secret ? secret->value : NULL) < gd_secret_generation(f->pool->secret_doc);
+  if ((f->unknown || older) && !f->publishing && !f->publish.armed)
+    gi_timer_set(&f->publish, PUBLISH_PAUSE);
+}
+
 /* The daemon died while the first other node came, or the last one left. */
 static void
 end_if_deserted(struct gd_pool *p)
@@ -400,7 +435,7 @@ take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *er
   struct gd *gd = f->pool->gd;
   char pool[GI_UUID_TEXT], own[GI_UUID_TEXT];
   const struct gd_key_pair *id = pair_of(a, POOL), *options = pair_of(a, OPTIONS), *replacing = pair_of(a, GD_REPLACE_KEY);
-  const struct gd_key_pair *encryption = pair_of(a, GD_ENCRYPTION_KEY);
+  const struct gd_key_pair *encryption = pair_of(a, GD_ENCRYPTION_KEY), *secret = pair_of(a, GD_SECRET_KEY);
   if (!a->npairs && f->pool->unfilled) { /* the daemon died while it began */
     gi_error_set(err, EAGAIN, "the store has just begun");
     gd_pool_fill(gd, filled, f->pool);
@@ -416,6 +451,8 @@ take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *er
     return false;
   }
   f->pool->unfilled = false;
+  if (secret)
+    gd_secret_take(gd, secret->value);
   take_nodes(f, a);
   if (options)
     take_options(f, options);
@@ -426,6 +463,7 @@ take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *er
     gd_newer_take(f->pool, a);
   gd_replace_take(f->pool->replace, replacing ? replacing->value : NULL);
   settle_orders(f, a);
+  publish_missing(f, secret);
   end_if_deserted(f->pool);
   return true;
 }
@@ -601,6 +639,7 @@ gd_follow_new(struct gd_pool *p)
   gi_list_init(&f->retired);
   gi_list_init(&f->settling);
   gi_timer_init(&f->retry, p->gd->reactor, retry, f);
+  gi_timer_init(&f->publish, p->gd->reactor, publish, f);
   return f;
 }
 
@@ -613,6 +652,7 @@ gd_follow_free(struct gd_follow **ref)
   if (!f)
     return;
   gi_timer_finish(&f->retry);
+  gi_timer_finish(&f->publish);
   tell(&f->reading_for, &err);
   tell(&f->waiting, &err);
   gi_list_foreach_safe(s, &f->settling, struct settling, link)

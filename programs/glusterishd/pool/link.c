@@ -21,6 +21,7 @@
 #define MSG (GI_MSG_MGMT + 125)
 #define ANSWER_MAX (16u << 20) /* bytes */
 #define GREET_TIMEOUT_MS 5000
+#define BEHIND_TICKS 5 /* after which a connection is made anew that does not prove the new secret */
 #define PLAIN_TICKS 10 /* of members.c, after which a plain connection is tried in TLS again */
 #define KEEPALIVE_S 5  /* a node that is cut off is noticed within twice that */
 
@@ -34,6 +35,8 @@ struct gd_link {
   bool begins;         /* without TLS where that is demanded: credentials are all that is asked for */
   bool had_tls;        /* there were credentials when the connection was made */
   unsigned plain_for;  /* ticks */
+  unsigned generation; /* of the secret that was proved */
+  unsigned behind;     /* ticks, since there is another one */
   struct gi_gfid node; /* to_pool: whom to find there */
   char nonce[GD_MAC_TEXT], theirs[GD_MAC_TEXT], uuid[GI_UUID_TEXT]; /* of the greeting */
   char binding[GD_BINDING_TEXT];                                    /* of the connection */
@@ -202,18 +205,26 @@ begun(void *arg, int code, const json_t *reply)
   give_up(l, text ? "it is asked again in TLS" : "it demands TLS, and does not tell the pool's credentials");
 }
 
+/* The other one knows the secret, too. */
+static bool
+is_proof(const struct gd_link *l, int code, const json_t *reply)
+{
+  const struct gd *gd = l->gd;
+  char mac[GD_MAC_TEXT], own[GI_UUID_TEXT];
+  const char *bound = l->binding[0] ? l->binding : NULL;
+  const char *parts[] = {"server", l->theirs, l->nonce, gi_gfid_text(&gd->uuid, own), l->uuid, bound, NULL};
+  gd_mac(gd->pool->secret, sizeof(gd->pool->secret), parts, mac);
+  return !code && gd_mac_same(json_string_value(json_object_get(reply, "mac")), mac);
+}
+
 static void
 proved(void *arg, int code, const json_t *reply)
 {
   struct gd_link *l = arg;
   struct gd *gd = l->gd;
-  char mac[GD_MAC_TEXT], own[GI_UUID_TEXT];
-  const char *bound = l->binding[0] ? l->binding : NULL;
-  const char *parts[] = {"server", l->theirs, l->nonce, gi_gfid_text(&gd->uuid, own), l->uuid, bound, NULL};
   if (!gd->pool)
     return;
-  gd_mac(gd->pool->secret, sizeof(gd->pool->secret), parts, mac);
-  if (code || !gd_mac_same(json_string_value(json_object_get(reply, "mac")), mac)) {
+  if (!is_proof(l, code, reply)) {
     give_up(l, code ? "it does not take this node for one of its pool" : "it does not know the secret of the pool");
     return;
   }
@@ -222,6 +233,8 @@ proved(void *arg, int code, const json_t *reply)
     return;
   }
   l->ready = true;
+  l->generation = gd->pool->generation;
+  l->behind = 0;
   gi_rpc_client_reset_backoff(l->rpc);
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 2, "node %s is connected", l->hosts[0]);
   if (l->up)
@@ -229,7 +242,7 @@ proved(void *arg, int code, const json_t *reply)
 }
 
 static void
-prove(struct gd_link *l)
+prove(struct gd_link *l, gd_call_fn *then)
 {
   struct gd *gd = l->gd;
   uint8_t nonce[GD_SECRET_BYTES];
@@ -245,7 +258,76 @@ prove(struct gd_link *l)
   gd_mac(gd->pool->secret, sizeof(gd->pool->secret), parts, mac);
   gd_link_call(l, GD_NODE_PROVE,
                json_pack("{s:s,s:s,s:s,s:I}", "uuid", own, "nonce", l->nonce, "mac", mac, "epoch", (json_int_t)gd->pool->epoch),
-               GREET_TIMEOUT_MS, proved, l);
+               GREET_TIMEOUT_MS, then, l);
+}
+
+/* The other one may not have heard of the new secret yet: it is asked again. */
+static void
+proved_again(void *arg, int code, const json_t *reply)
+{
+  struct gd_link *l = arg;
+  if (!l->ready || !l->gd->pool || !is_proof(l, code, reply))
+    return;
+  l->generation = l->gd->pool->generation;
+  l->behind = 0;
+}
+
+void
+gd_link_prove_again(struct gd_link *l)
+{
+  if (!l || !l->ready || l->generation == l->gd->pool->generation)
+    return;
+  if (++l->behind > BEHIND_TICKS)
+    gd_link_renew(l, "it does not prove that it knows the new secret of the pool");
+  else
+    prove(l, proved_again);
+}
+
+/* ---- the pool has another secret since this node was away ---- */
+
+static void
+secret_told(void *arg, int code, const json_t *reply)
+{
+  struct gd_link *l = arg;
+  bool heard = l->gd->pool && !code && gd_secret_hear(l->gd, l->theirs, l->nonce, reply);
+  l->next = heard ? 0 : l->next;
+  give_up(l, heard ? "it is asked again with the new secret of the pool"
+                   : "it does not tell this node the new secret of the pool");
+}
+
+static void
+ask_secret(struct gd_link *l)
+{
+  uint8_t nonce[GD_SECRET_BYTES];
+  gi_random(l->gd->reactor, nonce, sizeof(nonce));
+  gd_hex(nonce, sizeof(nonce), l->nonce);
+  gd_link_call(l, GD_NODE_SECRET, gd_secret_question(l->gd, l->theirs, l->nonce), GREET_TIMEOUT_MS, secret_told, l);
+}
+
+/* -1, 0, 1: the other one has an earlier, the same, a later secret, as far as it says. */
+static int
+compare_secrets(const struct gd_link *l, const json_t *greeting)
+{
+  const struct gd_pool *p = l->gd->pool;
+  const char *pool = json_string_value(json_object_get(greeting, "pool"));
+  const json_t *generation = json_object_get(greeting, "generation");
+  char id[GI_UUID_TEXT];
+  if (!pool || strcmp(pool, gi_gfid_text(&p->id, id)) != 0 || !generation)
+    return 0;
+  json_int_t its = json_integer_value(generation);
+  return its < (json_int_t)p->generation ? -1 : its > (json_int_t)p->generation;
+}
+
+static void
+introduce(struct gd_link *l, const json_t *greeting)
+{
+  int other = compare_secrets(l, greeting);
+  if (other > 0)
+    ask_secret(l);
+  else if (other < 0) /* it hears of it by itself */
+    give_up(l, "it does not know the new secret of the pool yet");
+  else
+    prove(l, proved);
 }
 
 static void
@@ -276,7 +358,7 @@ greeted(void *arg, int code, const json_t *reply)
     l->ready = good;
     l->up(l->arg, good ? reply : NULL);
   } else if (l->gd->pool) {
-    prove(l);
+    introduce(l, reply);
   }
 }
 

@@ -275,6 +275,8 @@ gd_members_tick(void *arg)
 {
   struct gd_pool *p = arg;
   gd_quorum_look(p);
+  gi_list_foreach(n, &p->nodes, struct gd_node, link)
+    gd_link_prove_again(n->connection);
   if (gi_list_empty(&p->gd->ops)) /* one that waits for answers is not cut off */
     gi_list_foreach(n, &p->nodes, struct gd_node, link)
       gd_link_tidy(n->connection);

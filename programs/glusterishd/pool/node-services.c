@@ -48,10 +48,12 @@ greet(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     json_array_append_new(volumes, json_string(v->name));
   if (gd->pool)
     gi_gfid_text(&gd->pool->id, pool);
+  json_int_t generation = gd->pool ? gd->pool->generation : 0;
   const char *tls = !gd->tls ? "off" : gd->tls_optional ? "both" : "required";
-  gd_node_answer(req, json_pack("{s:s,s:s,s:s,s:s,s:i,s:s,s:s,s:i,s:o}", "key", gd_node_key(gd), "tls", tls, "uuid",
-                                gi_gfid_text(&gd->uuid, uuid), "version", GI_VERSION, "opVersion", GD_OP_VERSION, "pool", pool,
-                                "nonce", gd_door_challenge(gd, req), "port", gd->config.port, "volumes", volumes));
+  gd_node_answer(req,
+                 json_pack("{s:s,s:I,s:s,s:s,s:s,s:i,s:s,s:s,s:i,s:o}", "key", gd_node_key(gd), "generation", generation, "tls",
+                           tls, "uuid", gi_gfid_text(&gd->uuid, uuid), "version", GI_VERSION, "opVersion", GD_OP_VERSION,
+                           "pool", pool, "nonce", gd_door_challenge(gd, req), "port", gd->config.port, "volumes", volumes));
 }
 
 /* One that was detached knows the secret still, but what it made of its store concerns nobody. */
@@ -115,6 +117,16 @@ encryption(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   gd_node_answer(req, text ? json_pack("{s:s}", "encryption", text) : gd_node_refusal(ENOENT, "the pool has no credentials"));
 }
 
+/* It knows an earlier one. */
+static void
+secret(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
+{
+  json_t *in = gd_door_closed(arg, req, GD_ASK_GREET) ? NULL : get_request(req);
+  if (in)
+    gd_secret_asked(arg, req, in);
+  json_decref(in);
+}
+
 /* ---- calls of the pool's nodes ---- */
 
 static void
@@ -169,6 +181,6 @@ call(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 }
 
 static gi_rpc_handler *const procs[GD_NODE_PROCS] = {
-    [GD_NODE_GREET] = greet,   [GD_NODE_PROVE] = prove, [GD_NODE_CALL] = call,
-    [GD_NODE_INVITE] = invite, [GD_NODE_JOIN] = join,   [GD_NODE_ENCRYPTION] = encryption};
+    [GD_NODE_GREET] = greet, [GD_NODE_PROVE] = prove,           [GD_NODE_CALL] = call,    [GD_NODE_INVITE] = invite,
+    [GD_NODE_JOIN] = join,   [GD_NODE_ENCRYPTION] = encryption, [GD_NODE_SECRET] = secret};
 const struct gi_rpc_program gd_node_program = {"glusterish nodes", GI_PROG_NODE, GI_VERS_NODE, GD_NODE_PROCS, procs};

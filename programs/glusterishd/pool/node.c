@@ -156,36 +156,41 @@ gd_node_hear(struct gd *gd, const struct gi_gfid *id, const json_t *greeting)
     return;
   snprintf(n->version, sizeof(n->version), "%s", version ? version : "");
   n->op_version = op_version > 0 && op_version <= INT32_MAX ? (unsigned)op_version : 0;
+  if (!gd_is_node_key(json_string_value(json_object_get(greeting, "key"))))
+    n->key[0] = '\0'; /* it runs a version that cannot use it */
 }
 
 /* ---- telling ---- */
 
 /* `version`: it is known to run that. */
 static json_t *
-node_doc(const struct gd_pool *p, const struct gi_gfid *id, char *const *hosts, unsigned nhosts, int port, const char *version)
+node_doc(const struct gd_pool *p, const struct gi_gfid *id, char *const *hosts, unsigned nhosts, int port, const char *version,
+         const char *key)
 {
   char uuid[GI_UUID_TEXT];
-  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(id, uuid));
-  json_t *list = json_array(), *doc = gd_document_of(gd_newer_of(p, key));
+  GI_CLEANUP_FREE char *place = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(id, uuid));
+  json_t *list = json_array(), *doc = gd_document_of(gd_newer_of(p, place));
   for (unsigned i = 0; i < nhosts; i++)
     json_array_append_new(list, json_string(hosts[i]));
   json_object_update_new(doc, json_pack("{s:s,s:o,s:i}", "uuid", uuid, "hosts", list, "port", port));
   if (*version || !json_object_get(doc, "version"))
     json_object_set_new(doc, "version", json_string(*version ? version : GI_VERSION));
+  if (*key)
+    json_object_set_new(doc, "key", json_string(key));
   return doc;
 }
 
 json_t *
 gd_node_doc(const struct gd_node *n)
 {
-  return node_doc(n->gd->pool, &n->id, n->hosts, n->nhosts, n->port, n->version);
+  return node_doc(n->gd->pool, &n->id, n->hosts, n->nhosts, n->port, n->version, n->key);
 }
 
 json_t *
-gd_node_own_doc(const struct gd *gd)
+gd_node_own_doc(struct gd *gd)
 {
   GI_ASSERT(gd->pool);
-  return node_doc(gd->pool, &gd->uuid, gd->pool->hosts, gd->pool->nhosts, gd->config.port, GI_VERSION);
+  return node_doc(gd->pool, &gd->uuid, gd->pool->hosts, gd->pool->nhosts, gd->config.port, GI_VERSION, gd_node_key(gd));
 }
 
 /* ---- learning ---- */
@@ -211,6 +216,8 @@ save(const struct gd_node *n)
   for (unsigned i = 0; i < n->nhosts; i++)
     fprintf(f, "hostname%u=%s\n", i + 1, n->hosts[i]);
   fprintf(f, "port=%d\n", n->port);
+  if (n->key[0])
+    fprintf(f, "key=%s\n", n->key);
   GI_ASSERT(fclose(f) == 0);
   if (gd_mkdir_all(dir, 0755, &err) || gd_write_file(path, text, len, false, &err))
     gi_log(GI_LOG_ERROR, GD_NAME, MSG, "node %s is not kept: %s", n->hosts[0], err.text);
@@ -245,6 +252,17 @@ same_hosts(const struct gd_node *n, char *const *hosts, unsigned nhosts, int por
   return true;
 }
 
+/* Its key, where the description has one. True: it is another one. */
+static bool
+learn_key(struct gd_node *n, const json_t *doc)
+{
+  const char *key = json_string_value(json_object_get(doc, "key"));
+  if (!gd_is_node_key(key) || strcmp(key, n->key) == 0)
+    return false;
+  snprintf(n->key, sizeof(n->key), "%s", key);
+  return true;
+}
+
 /* Whoever was away while the store was made anew hears it from either side. */
 static void
 proved(void *arg, const json_t *reply)
@@ -268,10 +286,13 @@ gd_node_learn(struct gd *gd, const json_t *doc)
     return NULL;
   if (n && same_hosts(n, hosts, nhosts, (int)port)) {
     gd_hosts_free(&hosts, &nhosts);
+    if (learn_key(n, doc))
+      save(n);
     return n;
   }
   if (!n)
     n = node_new(gd, &id);
+  learn_key(n, doc);
   gd_hosts_free(&n->hosts, &n->nhosts);
   n->hosts = hosts;
   n->nhosts = nhosts;
@@ -323,7 +344,9 @@ load_one(struct gd *gd, const char *path)
   for (unsigned i = 0; i < kvs.count; i++)
     if (strncmp(kvs.kv[i].key, "hostname", 8) == 0)
       json_array_append_new(hosts, json_string(kvs.kv[i].value));
-  json_t *doc = json_pack("{s:s,s:o,s:i}", "uuid", uuid ? uuid : "", "hosts", hosts, "port", port ? atoi(port) : 24007);
+  const char *key = gd_kvs_get(&kvs, "key");
+  json_t *doc = json_pack("{s:s,s:o,s:i,s:s}", "uuid", uuid ? uuid : "", "hosts", hosts, "port", port ? atoi(port) : 24007,
+                          "key", key ? key : "");
   if (!gd_node_learn(gd, doc))
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "a node is left out: %s has no usable uuid and hostname", path);
   json_decref(doc);
@@ -360,6 +383,7 @@ gd_pool_save(struct gd *gd, struct gi_error *err)
   for (unsigned i = 0; i < p->nhosts; i++)
     fprintf(f, "hostname%u=%s\n", i + 1, p->hosts[i]);
   fprintf(f, "epoch=%u\n", p->epoch);
+  gd_secret_write(p, f);
   if (p->initial)
     fprintf(f, "store-members=%s\nstore-new=%d\nstore-joined=%d\n", p->initial, p->initial_new, p->joined);
   GI_ASSERT(fclose(f) == 0);

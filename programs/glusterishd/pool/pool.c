@@ -39,6 +39,7 @@ pool_new(struct gd *gd)
   gi_defer_init(&p->leave, leave_now, p);
   gi_timer_init(&p->later, gd->reactor, leave_now, p);
   gi_timer_init(&p->balance, gd->reactor, gd_members_tick, p);
+  gd_secret_init(p);
   return p;
 }
 
@@ -75,11 +76,14 @@ gd_pool_let_go(struct gd *gd)
   gi_timer_finish(&p->balance);
   gi_defer_cancel(&p->leave);
   gi_timer_finish(&p->later);
+  gi_timer_finish(&p->old_proofs);
   gd_hosts_free(&p->hosts, &p->nhosts);
   gd_newer_let_go(p);
   gi_free(p->address);
   gi_free(p->initial);
+  gi_free(p->secret_doc);
   explicit_bzero(p->secret, sizeof(p->secret));
+  explicit_bzero(p->trusts, sizeof(p->trusts));
   gi_free(p);
   gd->pool = NULL;
   gd_tls_offer(gd);
@@ -95,6 +99,7 @@ load(struct gd *gd, const struct gd_kvs *kvs, struct gi_error *err)
   const char *joined = gd_kvs_get(kvs, "store-joined"), *epoch = gd_kvs_get(kvs, "epoch");
   if (!id || !gi_gfid_parse(id, &p->id) || !gd_unhex(gd_kvs_get(kvs, "secret"), p->secret, sizeof(p->secret)) || !address)
     return gi_error_set(err, EILSEQ, "%s/pool is damaged: id, secret or address is missing", gd->config.workdir);
+  gd_secret_read(p, kvs);
   p->address = gi_strdup(address);
   p->initial = gi_strdup(gd_kvs_get(kvs, "store-members"));
   p->initial_new = new &&strcmp(new, "1") == 0;
@@ -143,7 +148,7 @@ gd_pool_begin(struct gd *gd, const char *host, struct gi_error *err)
   struct gd_pool *p = pool_new(gd);
   GI_CLEANUP_FREE char *url = gd_etcd_url(NULL, host, gd->config.port);
   p->id = gi_gfid_new(gd->reactor);
-  gi_random(gd->reactor, p->secret, sizeof(p->secret));
+  gd_secret_begin(p);
   p->address = gi_strdup(host);
   gd_hosts_add(&p->hosts, &p->nhosts, host);
   p->initial = gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
@@ -209,7 +214,7 @@ gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg)
 {
   struct gd_pool *p = gd->pool;
   char pool[GI_UUID_TEXT];
-  unsigned n = 0, room = 4 + gd_newer_count(p);
+  unsigned n = 0, room = 5 + gd_newer_count(p);
   char *encryption = gd_encryption_own(gd);
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
     room++;
@@ -227,7 +232,10 @@ gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg)
     puts[n++] = (struct gd_key_put){gi_asprintf(GD_PREFIX "volume/%s", v->name), gd_definition_write(v), 0};
   if (encryption)
     puts[n++] = (struct gd_key_put){gi_strdup(GD_ENCRYPTION_KEY), encryption, 0};
+  if (p->secret_doc)
+    puts[n++] = (struct gd_key_put){gi_strdup(GD_SECRET_KEY), gi_strdup(p->secret_doc), 0};
   n = gd_newer_put(p, puts, n);
+  GI_ASSERT(n <= room);
   struct gd_key_if none = {GD_PREFIX "pool", 0};
   p->kv->ops->commit(p->kv, &none, 1, puts, n, fn, arg);
   for (unsigned i = 0; i < n; i++) {
@@ -253,8 +261,8 @@ gd_pool_invitation(struct gd *gd, const char *initial)
   gi_list_foreach(n, &p->nodes, struct gd_node, link)
     json_array_append_new(nodes, gd_node_doc(n));
   gd_hex(p->secret, sizeof(p->secret), secret);
-  json_t *doc = json_pack("{s:I,s:s,s:s,s:o}", "epoch", (json_int_t)p->epoch, "pool", gi_gfid_text(&p->id, id), "secret",
-                          secret, "nodes", nodes);
+  json_t *doc = json_pack("{s:I,s:s,s:s,s:o,s:o}", "epoch", (json_int_t)p->epoch, "pool", gi_gfid_text(&p->id, id), "secret",
+                          secret, "more", gd_secret_more(p), "nodes", nodes);
   GI_CLEANUP_FREE char *encryption = gd_encryption_own(gd);
   if (initial)
     json_object_set_new(doc, "members", json_string(initial));
@@ -279,6 +287,7 @@ gd_pool_accept(struct gd *gd, const json_t *in, struct gi_error *err)
     gd_pool_let_go(gd);
     return gi_error_set(err, EINVAL, "the invitation lacks something");
   }
+  gd_secret_take_more(p, json_object_get(in, "more"));
   p->address = gi_strdup(address ? address : host);
   p->initial = gi_strdup(initial);
   p->epoch = (unsigned)json_integer_value(json_object_get(in, "epoch"));

@@ -7,7 +7,7 @@
  *   link.c             connections to them, and questions over these
  *   credential.c       how one node proves to another that it belongs to the pool
  *   node-key.c         what is for one node alone
- *   secret.c           the pool's secret on its way to others
+ *   secret.c           the pool's secret: how others are told, and get another one
  *   encryption.c       the pool's credentials of TLS on their way to all nodes
  *   node-services.c    what a node answers to others
  *   etcd-proc.c        the process of the store on this node
@@ -44,6 +44,7 @@
 #define GD_HOSTS_MAX 16 /* of one node */
 #define GD_VOTERS_MAX 5
 #define GD_PREFIX "glusterish/" /* of all keys */
+#define GD_TRUSTS_MAX 8         /* secrets that a member of the store goes by at a time */
 #define GD_STORE_PORT_OFFSET 2  /* members of the store speak to each other on the management port and this */
 
 struct gd_http;
@@ -53,6 +54,12 @@ struct gd_etcd;    /* etcd-proc.c */
 struct gd_follow;  /* follow.c */
 struct gd_replace; /* replace.h */
 
+/* A secret by which members of the store know each other. */
+struct gd_trust {
+  unsigned generation;
+  uint8_t secret[GD_SECRET_BYTES];
+};
+
 struct gd_node {
   struct gi_list link; /* gd_pool.nodes */
   struct gd *gd;
@@ -60,6 +67,8 @@ struct gd_node {
   unsigned nhosts;
   char **hosts; /* the first is how it is called */
   int port;
+  char
+      key[GD_KEY_TEXT]; /* what it alone may read is sealed with; empty: it has told none, or its version knows nothing of it */
   struct gd_link *connection;
   char version[64];    /* that it said it runs, and its operating version */
   unsigned op_version; /* 0: it has said nothing yet */
@@ -69,7 +78,12 @@ struct gd_pool {
   struct gd *gd;
   struct gi_gfid id;
   uint8_t secret[GD_SECRET_BYTES];
-  struct gi_list nodes; /* the others, by uuid */
+  unsigned generation;                   /* of the secret */
+  char *secret_doc;                      /* it came with; NULL: it is the first one, or this node was invited without */
+  struct gd_trust trusts[GD_TRUSTS_MAX]; /* by whom this node's member of the store knows others */
+  unsigned ntrusts, shown;               /* the generation by which others know it */
+  struct gi_timer old_proofs;            /* connections proved with an earlier secret end */
+  struct gi_list nodes;                  /* the others, by uuid */
   unsigned nhosts;
   char **hosts;     /* this node's addresses as the others know them */
   char *address;    /* one of them, in numbers: members of the store find each other there */
@@ -107,7 +121,7 @@ bool gd_nodes_full(const struct gd *gd);                                /* no ot
 struct gd_node *gd_node_learn(struct gd *gd, const json_t *doc);
 void gd_node_hear(struct gd *gd, const struct gi_gfid *id, const json_t *greeting); /* which version it runs */
 json_t *gd_node_doc(const struct gd_node *n);
-json_t *gd_node_own_doc(const struct gd *gd);
+json_t *gd_node_own_doc(struct gd *gd);
 void gd_node_forget(struct gd_node *n); /* its file goes too */
 void gd_nodes_load(struct gd *gd);      /* peers/UUID */
 void gd_nodes_let_go(struct gd_pool *p);
@@ -141,6 +155,7 @@ bool gd_link_ready(const struct gd_link *l);
 bool gd_link_encrypted(const struct gd_link *l); /* and it is one in TLS */
 void gd_link_tidy(
     struct gd_link *l); /* one that is plain is made again where credentials have come, or are demanded; NULL is fine */
+void gd_link_prove_again(struct gd_link *l); /* every second: where the pool has another secret by now; NULL is fine */
 void gd_link_renew(struct gd_link *l, const char *why); /* one that is ready is made again, and proved again; NULL is fine */
 void gd_link_ping(struct gd_link *l); /* whoever is there but answers nothing is disconnected after some seconds */
 bool gd_link_own_address(const struct gd_link *l, char *buf, size_t size); /* of this end, in numbers */
@@ -155,7 +170,16 @@ struct gd_call *gd_node_call(struct gd_node *n, json_t *request, unsigned timeou
 
 /* ---- node-services.c ---- */
 
-enum { GD_NODE_GREET = 1, GD_NODE_PROVE, GD_NODE_CALL, GD_NODE_INVITE, GD_NODE_JOIN, GD_NODE_ENCRYPTION, GD_NODE_PROCS };
+enum {
+  GD_NODE_GREET = 1,
+  GD_NODE_PROVE,
+  GD_NODE_CALL,
+  GD_NODE_INVITE,
+  GD_NODE_JOIN,
+  GD_NODE_ENCRYPTION,
+  GD_NODE_SECRET,
+  GD_NODE_PROCS
+};
 extern const struct gi_rpc_program gd_node_program;
 
 /* ---- node-key.c ---- */
@@ -170,20 +194,51 @@ char *gd_unseal_own(struct gd *gd, const char *sealed);
 
 /* ---- secret.c ---- */
 
+#define GD_SECRET_KEY GD_PREFIX "secret" /* in the store */
+#define GD_PAST_MAX 16 /* earlier secrets that are remembered: so often nodes may leave while another one is away */
+
 /* Hides the secret in an invitation from everybody but the node with that key; false: it is none, and the secret is gone. And shows it
  * again, if this is that node. */
 GI_MUST_CHECK bool gd_secret_seal(struct gd *gd, json_t *invitation, const char *key);
 GI_MUST_CHECK bool gd_secret_open(struct gd *gd, json_t *invitation);
 
+void gd_secret_init(struct gd_pool *p);
+void gd_secret_begin(struct gd_pool *p); /* the first one of a pool */
+/* What the file of the pool and (beside the secret itself) an invitation have of it. */
+void gd_secret_write(const struct gd_pool *p, FILE *f);
+void gd_secret_read(struct gd_pool *p, const struct gd_kvs *kvs); /* after the secret itself */
+json_t *gd_secret_more(const struct gd_pool *p);
+void gd_secret_take_more(struct gd_pool *p, const json_t *more); /* NULL: of a version before */
+
+/* A node that stays when that one leaves, and cannot be told another secret; NULL: all can. */
+const struct gd_node *gd_secret_deaf(const struct gd *gd, const struct gi_gfid *leaves);
+/* The next secret, and its document for all who stay; the caller frees it. */
+char *gd_secret_next(struct gd *gd, const struct gi_gfid *leaves, uint8_t secret[GD_SECRET_BYTES]);
+unsigned gd_secret_generation(const char *text); /* of a document; 0: it is none */
+/* The document comes into force here, if it is a later one. False: it has nothing for this node. */
+bool gd_secret_take(struct gd *gd, const char *text);
+/* The latest first; how many there are. */
+unsigned gd_secrets_past(const struct gd *gd, uint8_t past[GD_PAST_MAX][GD_SECRET_BYTES]);
+
+/* GD_NODE_SECRET: what a node asks that was away, what it is answered, and that it takes it; false: it did not. */
+json_t *gd_secret_question(struct gd *gd, const char *challenge, const char *nonce);
+void gd_secret_asked(struct gd *gd, struct gi_rpc_request *req, const json_t *in);
+bool gd_secret_hear(struct gd *gd, const char *challenge, const char *nonce, const json_t *reply);
+
+/* By which this node's member of the store shows who it is. */
+const struct gd_trust *gd_secret_shown(const struct gd_pool *p);
+
 /* ---- encryption.c ---- */
 
 #define GD_ENCRYPTION_KEY GD_PREFIX "encryption" /* in the store */
-/* The document of authority.h as the store has it; the caller frees it. */
-char *gd_encryption_write(const struct gd_pool *p, const json_t *doc);
+/* The document of authority.h as the store has it, sealed with that secret of the pool; the caller frees it. */
+char *gd_encryption_write(struct gd *gd, const uint8_t secret[GD_SECRET_BYTES], const json_t *doc);
 void gd_encryption_take(struct gd *gd, const char *text); /* it comes into force here */
-char *gd_encryption_own(const struct gd *gd);             /* that of this node; NULL: it has none. The caller frees it */
-/* The same when the certificates of that node count no more, or again; NULL: nothing is to be changed. */
-char *gd_encryption_node(const struct gd *gd, const struct gi_gfid *node, bool left);
+char *gd_encryption_own(struct gd *gd);                   /* that of this node; NULL: it has none. The caller frees it */
+/* The same when the certificates of that node count again; NULL: nothing is to be changed. */
+char *gd_encryption_with(struct gd *gd, const struct gi_gfid *node);
+/* And when they count no more, sealed with that secret of the pool; NULL: there are no credentials. */
+char *gd_encryption_without(struct gd *gd, const struct gi_gfid *node, const uint8_t secret[GD_SECRET_BYTES]);
 
 /* ---- etcd-proc.c ---- */
 
@@ -201,9 +256,9 @@ char *gd_etcd_url(const json_t *members, const char *host, int port);
 #define GD_STORE_TRUST "ca.pem"
 #define GD_STORE_CERT "peer.pem"
 /* Makes both files in the directory: whom members of this pool's store trust, and a new certificate with its key for this node, which
- * is found at `address`. They are `owner`'s; NULL: this process's. */
-int gd_store_cert(const uint8_t secret[GD_SECRET_BYTES], const char *node, const char *address, const char *dir,
-                  const struct passwd *owner, struct gi_error *err);
+ * is found at `address`, of the authority of `shown`. They are `owner`'s; NULL: this process's. */
+int gd_store_cert(const struct gd_trust *trusts, unsigned ntrusts, const struct gd_trust *shown, const char *node,
+                  const char *address, const char *dir, const struct passwd *owner, struct gi_error *err);
 
 /* ---- quorum.c ---- */
 

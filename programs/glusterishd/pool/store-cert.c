@@ -54,22 +54,39 @@ put_file(int dir, const char *name, const char *text, const struct passwd *owner
   return code;
 }
 
+/* Certificates of all that are trusted, one after the other; the caller frees it. */
+static int
+trust_text(const struct gd_trust *trusts, unsigned n, char **text, struct gi_error *err)
+{
+  GI_ASSERT(n > 0);
+  for (unsigned i = 0; i < n; i++) {
+    struct gd_signer ca = {0};
+    if (open_authority(trusts[i].secret, &ca, err))
+      return -1;
+    GI_CLEANUP_FREE char *one = gd_certificate_text(ca.cert, NULL), *before = *text;
+    *text = gi_asprintf("%s%s", before ? before : "", one);
+    gd_signer_clear(&ca);
+  }
+  return 0;
+}
+
 int
-gd_store_cert(const uint8_t secret[GD_SECRET_BYTES], const char *node, const char *address, const char *dir,
-              const struct passwd *owner, struct gi_error *err)
+gd_store_cert(const struct gd_trust *trusts, unsigned ntrusts, const struct gd_trust *shown, const char *node,
+              const char *address, const char *dir, const struct passwd *owner, struct gi_error *err)
 {
   struct gd_signer ca = {0};
+  GI_CLEANUP_FREE char *trust = NULL;
   struct in6_addr any;
   bool numeric = inet_pton(AF_INET, address, &any) == 1 || inet_pton(AF_INET6, address, &any) == 1;
   GI_CLEANUP_FREE char *names = gi_asprintf("%s:%s", numeric ? "IP" : "DNS", address);
   int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0)
     return gi_error_set(err, errno, "%s: %s", dir, strerror(errno));
-  int code = open_authority(secret, &ca, err) ? err->code : 0;
+  int code = trust_text(trusts, ntrusts, &trust, err) || open_authority(shown->secret, &ca, err) ? err->code : 0;
   EVP_PKEY *key = code ? NULL : EVP_EC_gen("P-256");
   if (key) {
     X509 *cert = gd_certificate_new(key, &ca, &(struct gd_certificate){.cn = node, .names = names});
-    GI_CLEANUP_FREE char *trust = gd_certificate_text(ca.cert, NULL), *own = gd_certificate_text(cert, key);
+    GI_CLEANUP_FREE char *own = gd_certificate_text(cert, key);
     code = put_file(fd, GD_STORE_TRUST, trust, owner);
     if (!code)
       code = put_file(fd, GD_STORE_CERT, own, owner);

@@ -17,16 +17,16 @@
 #include <cmocka.h>
 
 static char root[64];
-static const uint8_t ours[GD_SECRET_BYTES] = "a secret of 32 bytes, no more...", theirs[GD_SECRET_BYTES] = "another";
+static const struct gd_trust ours = {0, "a secret of 32 bytes, no more..."}, theirs = {0, "another"};
 
 /* The directory of a node. */
 static char *
-node(const char *name, const uint8_t *secret, const char *address)
+node(const char *name, const struct gd_trust *trust, const char *address)
 {
   char *dir = gi_asprintf("%s/%s", root, name);
   struct gi_error err = {0};
   assert_int_equal(gd_mkdir_all(dir, 0700, &err), 0);
-  if (gd_store_cert(secret, name, address, dir, NULL, &err))
+  if (gd_store_cert(trust, 1, trust, name, address, dir, NULL, &err))
     fail_msg("%s", err.text);
   return dir;
 }
@@ -63,28 +63,28 @@ trusts(const char *who, const char *whom, const char *address)
 static void
 test_nodes_of_a_pool_trust_each_other(void **state)
 {
-  GI_CLEANUP_FREE char *one = node("one", ours, "192.0.2.1"), *two = node("two", ours, "2001:db8::2"),
-                       *other = node("other", theirs, "192.0.2.1");
+  GI_CLEANUP_FREE char *one = node("one", &ours, "192.0.2.1"), *two = node("two", &ours, "2001:db8::2"),
+                       *other = node("other", &theirs, "192.0.2.1");
   assert_true(trusts(one, two, "2001:db8::2"));
   assert_true(trusts(two, one, "192.0.2.1"));
   assert_false(trusts(two, one, "192.0.2.2"));
   assert_false(trusts(one, other, "192.0.2.1"));
   assert_false(trusts(other, one, "192.0.2.1"));
-  GI_CLEANUP_FREE char *again = node("one", ours, "192.0.2.3");
+  GI_CLEANUP_FREE char *again = node("one", &ours, "192.0.2.3");
   assert_true(trusts(two, again, "192.0.2.3"));
 }
 
 static void
 test_the_key_is_for_nobody_else(void **state)
 {
-  GI_CLEANUP_FREE char *dir = node("mode", ours, "192.0.2.1"), *path = gi_asprintf("%s/" GD_STORE_CERT, dir),
+  GI_CLEANUP_FREE char *dir = node("mode", &ours, "192.0.2.1"), *path = gi_asprintf("%s/" GD_STORE_CERT, dir),
                        *left = gi_asprintf("%s/" GD_STORE_CERT ".new", dir), *target = gi_asprintf("%s/target", root);
   struct stat st;
   assert_int_equal(stat(path, &st), 0);
   assert_int_equal(st.st_mode & 07777, 0600);
   /* what stands in the way is not followed: the directory is another user's */
   assert_int_equal(symlink(target, left), 0);
-  GI_CLEANUP_FREE char *again = node("mode", ours, "192.0.2.1");
+  GI_CLEANUP_FREE char *again = node("mode", &ours, "192.0.2.1");
   assert_int_equal(lstat(target, &st), -1);
   assert_int_equal(lstat(left, &st), -1);
 }

@@ -323,10 +323,29 @@ second_has_come(struct bench *b)
   return has_size(b, 2, 1);
 }
 
+/* And what it knows helps it no more. */
 static bool
 third_has_left(struct bench *b)
 {
-  return !has_size(b, 3, 2);
+  bool left = !has_size(b, 3, 2);
+  if (left != b->all->node[0].gd->pool->generation)
+    fail_msg("the third node has left: %d, the secret is of generation %u", left, b->all->node[0].gd->pool->generation);
+  return left;
+}
+
+static void
+third_is_away(struct bench *b)
+{
+  sim_node_crash(&b->all->node[2], true);
+}
+
+static bool
+third_is_gone(struct bench *b)
+{
+  bool left = pool_of(b, 0) == 2;
+  if (left != b->all->node[0].gd->pool->generation)
+    fail_msg("the third node is gone: %d, the secret is of generation %u", left, b->all->node[0].gd->pool->generation);
+  return left;
 }
 
 static bool
@@ -378,8 +397,59 @@ static const struct walk walks[] = {
     {"peer probe", 0, 3, 1, "{\"command\":\"peer probe\",\"host\":\"10.0.0.4\"}", NULL, fourth_has_come},
     {"the first peer probe", 0, 1, 1, "{\"command\":\"peer probe\",\"host\":\"10.0.0.2\"}", alone_with_volume, second_has_come},
     {"peer detach", 0, 3, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\"}", NULL, third_has_left},
+    {"peer detach of one that is away", 0, 3, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\",\"force\":true}",
+     third_is_away, third_is_gone},
     {"the last peer detach", 0, 2, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.2\"}", NULL, second_has_left},
 };
+
+/* ---- a new secret ---- */
+
+/* One is away when another one is detached, and does not reach the store when it is back: the others tell it. */
+static void
+test_who_was_away_is_told_the_secret(void **state)
+{
+  struct bench bench, *b = &bench;
+  setup_nodes(b, 4);
+  make_pool(b, 4);
+  sim_nodes_run(b->all, 4 * SIM_S, NULL);
+  struct sim_node *away = &b->all->node[1], *gone = &b->all->node[3];
+  uint8_t before[GD_SECRET_BYTES];
+  memcpy(before, gone->gd->pool->secret, sizeof(before));
+  sim_node_crash(away, true);
+  order(b, 0, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.4\"}");
+  assert_int_equal(b->all->node[0].gd->pool->generation, 1);
+  assert_memory_not_equal(b->all->node[0].gd->pool->secret, before, sizeof(before));
+  sim_node_store(&b->all->node[0])->cut[1]++;
+  sim_node_start(away);
+  assert_int_equal(away->gd->pool->generation, 0);
+  sim_nodes_run(b->all, CALM, NULL);
+  assert_int_equal(away->gd->pool->generation, 1);
+  assert_true(gd_node_connected(gd_node_find(away->gd, &b->all->node[0].id)));
+  sim_node_store(&b->all->node[0])->cut[1]--;
+  sim_nodes_run(b->all, CALM, NULL);
+  check_agreed(b, "a secret for who was away", 0, false);
+  teardown_nodes(b);
+}
+
+/* One that is detached while it is away, and does not reach the store: the others tell it, too. */
+static void
+test_who_was_detached_is_told_so(void **state)
+{
+  struct bench bench, *b = &bench;
+  setup_nodes(b, 3);
+  make_pool(b, 3);
+  sim_nodes_run(b->all, 4 * SIM_S, NULL);
+  struct sim_node *gone = &b->all->node[2];
+  sim_node_crash(gone, true);
+  order(b, 0, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\",\"force\":true}");
+  sim_node_store(&b->all->node[0])->cut[2]++;
+  sim_node_start(gone);
+  assert_non_null(gone->gd->pool);
+  sim_nodes_run(b->all, CALM, NULL);
+  assert_null(gone->gd->pool);
+  check_agreed(b, "a node that is told that it was detached", 0, false);
+  teardown_nodes(b);
+}
 
 static void
 test_walk(void **state)
@@ -390,8 +460,14 @@ test_walk(void **state)
 int
 main(int argc, char **argv)
 {
-  struct CMUnitTest tests[GI_ARRAY_LEN(walks)];
+  static const struct CMUnitTest others[] = {
+      cmocka_unit_test(test_who_was_away_is_told_the_secret),
+      cmocka_unit_test(test_who_was_detached_is_told_so),
+  };
+  struct CMUnitTest tests[GI_ARRAY_LEN(walks) + GI_ARRAY_LEN(others)];
   unsigned n = 0;
+  for (unsigned i = 0; i < GI_ARRAY_LEN(others) && argc < 2; i++)
+    tests[n++] = others[i];
   for (unsigned i = 0; i < GI_ARRAY_LEN(walks); i++)
     if (argc < 2 || strcmp(argv[1], walks[i].name) == 0)
       tests[n++] =

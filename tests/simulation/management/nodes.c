@@ -351,6 +351,25 @@ check_stored(struct agreement *a, const struct gd_key_pair *p)
   return a->ok;
 }
 
+/* All know one secret, the one that the store has. */
+static bool
+check_secret(struct agreement *a, struct sim_store *s)
+{
+  const struct sim_node *n = a->node;
+  const struct gd_key_pair *stored = sim_store_get(s, GD_SECRET_KEY);
+  unsigned generation = gd_secret_generation(stored ? stored->value : NULL);
+  if (n->gd->pool->generation != generation)
+    return differ(a, "node %u: its secret is of generation %u, in the store it is %u", n->n, n->gd->pool->generation,
+                  generation);
+  for (unsigned i = 0; i < a->all->n; i++) {
+    const struct gd *other = a->all->node[i].gd;
+    if (other && sim_node_store(&a->all->node[i]) == s &&
+        memcmp(other->pool->secret, n->gd->pool->secret, sizeof(other->pool->secret)) != 0)
+      return differ(a, "nodes %u and %u know different secrets", n->n, i);
+  }
+  return a->ok;
+}
+
 static bool
 check_node(struct agreement *a, const struct sim_store *s)
 {
@@ -392,6 +411,8 @@ sim_nodes_agree(struct sim_nodes *all, char *why, size_t size)
       differ(&a, "the lock is held");
     if (s)
       check_node(&a, s);
+    if (s)
+      check_secret(&a, s);
     gi_list_foreach(v, &a.node->gd->volumes, struct gd_volume, link)
       check_volume(&a, v);
     sim_processes_foreach(a.node->host, "--brick-name", check_brick, &a);

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The secret of a pool: nobody overhears it, and a node that was detached finds every door closed with the one that it knows.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/pool.sh"
+require_pool
+make_nodes 3
+for i in 1 2 3; do must "node $i starts" start_node $i; done
+secret() { sed -n 's/^secret=//p' "$WORK/n$1/pool"; }
+uuid() { sed -n 's/^UUID=//p' "$WORK/n$1/glusterd.info"; }
+log() { cat "$WORK/n$1/log/glusterishd.log"; }
+
+# ---- whoever listens ----
+
+cat >"$WORK/listen.py" <<'PY'
+import socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+s.bind((sys.argv[1], 0))
+with open(sys.argv[2], "wb", buffering=0) as f:
+    print("listens", flush=True)
+    while True:
+        f.write(s.recv(65536))
+PY
+ip netns exec "$SWITCH" python3 "$WORK/listen.py" v1 "$WORK/heard" >"$WORK/listen.out" 2>&1 &
+listener=$!
+within 10 grep -q listens "$WORK/listen.out"
+must "the second node comes" gi_on 1 peer probe "${ADDR[2]}"
+heard() { grep -aq "$1" "$WORK/heard"; }
+ok "somebody hears the invitation" within 10 heard '"sealed"'
+nok "and not the secret" grep -aqF "$(secret 1)" "$WORK/heard"
+is "$(secret 2)" "$(secret 1)" "which the new node knows"
+kill "$listener"
+token=$(gi_on 2 pool token)
+must "the third node joins with a token" gi_on 3 pool join "$token@${ADDR[2]}"
+is "$(secret 3)" "$(secret 1)" "and knows it, too"
+ok "all members vote" within 20 all_vote
+ok "all are connected" within 10 all_connected
+
+# ---- a node is detached while another one is away ----
+
+old=$(secret 3) gone=$(uuid 3)
+mkdir "$WORK/kept" && cp "$WORK/n3/store/ca.pem" "$WORK/n3/store/peer.pem" "$WORK/kept/"
+kill -TERM "${NODE_PID[2]}" && within 10 not_running "${NODE_PID[2]}"
+must "the third node is detached" gi_on 1 peer detach "${ADDR[3]}"
+changed() { [ -n "$(secret "$1")" ] && [ "$(secret "$1")" != "$old" ]; }
+ok "the first one has another secret" within 5 changed 1
+must "the second one is back" start_node 2
+same() { [ "$(secret 1)" = "$(secret 2)" ] && changed 2; }
+ok "and has it, too" within 20 same
+ok "they are connected" within 20 bothways
+NODES=2
+mkdir -p "$WORK/b2"
+ok "a change goes through on the one that was away" within 20 gi_on 2 volume create v "${ADDR[2]}:$WORK/b2/v" force
+ok "and is known to the other one" within 10 knows 1 v
+
+# ---- what it knows is worth nothing ----
+
+on 3 timeout 20 python3 "$(dirname "$0")/detached.py" "${ADDR[1]}" "$gone" "$(uuid 2)" "$old" 0 >"$WORK/tried" 2>&1
+is "$(grep -v '^document' "$WORK/tried")" "prove the secret of the pool is another one
+prove as another the secret of the pool is another one
+store unavailable
+order unavailable
+settle unavailable
+credentials unavailable
+invite it is part of a pool, or has volumes
+join the token is wrong, was used, or has expired
+secret own no entry for it of 1
+secret other no entry for it of 1" "every door is closed to the node that was detached"
+nok "nor is it told the secret" grep -qF "$(secret 1)" "$WORK/tried"
+named() { log 1 | grep -qE "$1"; }
+ok "the log names it" named "${ADDR[3]}:[0-9]+ says it is node $gone and knows an earlier secret"
+ok "and whom it pretends to be" named "${ADDR[3]}:[0-9]+ says it is node $(uuid 2) and knows an earlier secret"
+ok "and that it is told" named "node $gone at ${ADDR[3]}:[0-9]+, which was detached"
+on 3 timeout 20 python3 "$(dirname "$0")/detached.py" "${ADDR[1]}" "$gone" "$(uuid 2)" "$(printf '0%.0s' $(seq 64))" 0 >"$WORK/tried" 2>&1
+like "$(head -n 1 "$WORK/tried")" "another one" "a secret that never was one is none"
+
+# ---- it comes again ----
+
+ok "taken in anew it is a node as others" within 20 gi_on 2 peer probe "${ADDR[3]}"
+is "$(secret 3)" "$(secret 1)" "with the new secret"
+NODES=3
+ok "all are connected" within 20 all_connected
+done_testing
