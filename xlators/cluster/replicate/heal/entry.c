@@ -476,20 +476,45 @@ decide_directory(struct dir_heal *j)
   return err;
 }
 
-static void
-restore_directory_times(struct rep_heal *h, unsigned source, uint32_t healed)
+/* Those of the source. A merge has none, and any copy that is not outdated may have the last change: the latest that any of them has. What
+ * only one had made may be gone again, but its time was told already. */
+static bool
+due_times(struct dir_heal *j, struct gi_iatt *due)
 {
-  struct gi_fop *fop = rep_heal_one(h, rep_heal_inode_fop(h, GI_FOP_STAT, h->inode), source);
-  struct gi_iatt stat = fop->rsp.stat;
-  bool ok = fop->rsp.ret >= 0;
+  uint32_t from = j->d.merge ? j->d.locked & ~j->d.stale : 1u << j->d.source;
+  struct gi_fan fan;
+  bool known;
 
-  gi_fop_unref(fop);
-  if (!ok)
+  GI_ASSERT(j->d.merge || j->d.source >= 0);
+  rep_heal_fan(j->h, rep_heal_inode_fop(j->h, GI_FOP_STAT, j->h->inode), from, &fan);
+  known = fan.ok != 0;
+  if (known)
+    *due = gi_fan_reply(&fan, rep_first(fan.ok))->rsp.stat;
+  rep_foreach(i, fan.ok)
+  {
+    const struct gi_iatt *stat = &gi_fan_reply(&fan, i)->rsp.stat;
+
+    gi_time_raise(&due->ctime, &stat->ctime);
+    gi_time_raise(&due->mtime, &stat->mtime);
+    gi_time_raise(&due->atime, &stat->atime);
+  }
+  gi_fan_clear(&fan);
+  return known;
+}
+
+static void
+restore_directory_times(struct dir_heal *j, uint32_t healed)
+{
+  struct gi_iatt due;
+  struct gi_fop *fop;
+
+  GI_ASSERT(!(healed & ~j->d.locked));
+  if (!healed || !due_times(j, &due))
     return;
-  fop = rep_heal_inode_fop(h, GI_FOP_SETATTR, h->inode);
+  fop = rep_heal_inode_fop(j->h, GI_FOP_SETATTR, j->h->inode);
   fop->args.valid = REP_HEAL_TIMES;
-  fop->args.iatt = stat;
-  rep_heal_all(h, fop, healed);
+  fop->args.iatt = due;
+  rep_heal_all(j->h, fop, healed);
 }
 
 /* The names are on the disks of the sinks before the others forget that they lacked them: the marks of one brick and the names of another
@@ -515,8 +540,7 @@ finish(struct dir_heal *j)
 
   GI_ASSERT(!j->running && gi_list_empty(&j->put_off));
   if (h->rep->up == all && rep_heal_lock(h, &lock, REP_LOCK_WAIT, all) == all) {
-    if (j->d.source >= 0 && (j->d.sinks & good))
-      restore_directory_times(h, (unsigned)j->d.source, j->d.sinks & good);
+    restore_directory_times(j, healed_children(j) & good);
     if (rep_opts(h->rep)->granular_entry_heal)
       gi_dict_set_int(xdata, "glusterfs.xattrop-purge-index", 1);
     err = rep_heal_undo(h, &j->start, REP_ENTRY, &j->d, good, j->full, xdata) == j->d.locked ? 0 : -EIO;

@@ -181,6 +181,80 @@ both_sides_changed_is_a_merge(void **state)
   yard_free(y);
 }
 
+static void
+note_done(struct gi_fop *fop, void *arg)
+{
+  *(bool *)arg = true;
+}
+
+/* A client whose clock is ahead, by so many seconds. */
+static void
+clock_is_ahead(struct gi_fop *fop, void *arg)
+{
+  fop->caller.time.sec += *(int *)arg;
+}
+
+static struct gi_iatt
+stat_of_root(struct yard *y, unsigned brick)
+{
+  struct gi_inode *root = gi_inode_get(y->graph, &gi_gfid_root);
+  struct gi_fop *fop = gi_fop_new(y->graph, GI_FOP_STAT);
+  struct gi_iatt stat;
+  bool done = false;
+
+  gi_loc_set_inode(&fop->loc, root);
+  gi_fop_submit(fop, y->gate_x[brick], note_done, &done);
+  yard_until(y, &done);
+  assert_int_equal(fop->rsp.ret, 0);
+  stat = fop->rsp.stat;
+  gi_fop_unref(fop);
+  gi_inode_unref(&root);
+  return stat;
+}
+
+static int
+make_in_root(struct yard *y, const char *name)
+{
+  struct gi_inode *root = gi_inode_get(y->graph, &gi_gfid_root);
+  struct gi_fop *fop = gi_fop_new(y->graph, GI_FOP_MKNOD);
+  struct gi_gfid gfid = gi_gfid_new(y->ctx.reactor);
+
+  gi_fop_set_entry(fop, &fop->loc, root, name);
+  fop->args.mode = S_IFREG | 0644;
+  gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", &gfid);
+  gi_inode_unref(&root);
+  return yard_submit(y, fop);
+}
+
+/* What only one brick could make is gone after the heal, or everywhere; and the directory changed at one time, the latest that was told. */
+static void
+a_merge_ends_with_the_latest_times(void **state)
+{
+  static const char *const names[] = {"a", "b"};
+  YARD_NEW(y, GRANULAR);
+
+  start_tree(y);
+  for (unsigned ahead = 0; ahead < GI_ARRAY_LEN(names); ahead++) {
+    struct gi_iatt before = stat_of_root(y, 0), told;
+    int seconds = 1000 * (int)(ahead + 1);
+
+    y->gate[ahead]->seen = clock_is_ahead;
+    y->gate[ahead]->arg = &seconds;
+    for (unsigned i = 0; i < YARD; i++)
+      y->gate[i]->fail_err[GI_FOP_MKNOD] = i == ahead ? 0 : ENOSPC;
+    assert_int_not_equal(make_in_root(y, names[ahead]), 0);
+    for (unsigned i = 0; i < YARD; i++)
+      y->gate[i]->fail_err[GI_FOP_MKNOD] = 0;
+    y->gate[ahead]->seen = NULL;
+    told = stat_of_root(y, ahead);
+    assert_true(told.mtime.sec > before.mtime.sec + 500);
+    heals_everything(y);
+    for (unsigned i = 0; i < YARD; i++)
+      assert_int_equal(stat_of_root(y, i).mtime.sec, told.mtime.sec);
+  }
+  yard_free(y);
+}
+
 static const int32_t entry_mark[REP_TYPES] = {[REP_ENTRY] = 1};
 
 /* A stale brick is dirty, as after a change of another name that it could not make: what was removed stays removed. */
@@ -721,6 +795,7 @@ main(void)
       cmocka_unit_test(a_renamed_tree_moves),
       cmocka_unit_test(a_renamed_file_leaves_nothing_behind),
       cmocka_unit_test(both_sides_changed_is_a_merge),
+      cmocka_unit_test(a_merge_ends_with_the_latest_times),
       cmocka_unit_test(dirty_brings_nothing_back),
       cmocka_unit_test(dirty_keeps_what_a_quorum_has),
       cmocka_unit_test(types_change_places),
