@@ -40,6 +40,9 @@ ok "all are connected" within 10 all_connected
 
 old=$(secret 3) gone=$(uuid 3)
 mkdir "$WORK/kept" && cp "$WORK/n3/store/ca.pem" "$WORK/n3/store/peer.pem" "$WORK/kept/"
+# The store as its members ask each other, by who has kept a certificate for it.
+peer_says() { [ "$(on 3 curl -sk --http1.1 -m 5 -o "$WORK/peer.out" -w '%{http_code}' --cert "$WORK/kept/peer.pem" "https://${ADDR[1]}:24009/members")" = 200 ]; }
+ok "it has a certificate that opens the store" peer_says
 kill -TERM "${NODE_PID[2]}" && within 10 not_running "${NODE_PID[2]}"
 must "the third node is detached" gi_on 1 peer detach "${ADDR[3]}"
 changed() { [ -n "$(secret "$1")" ] && [ "$(secret "$1")" != "$old" ]; }
@@ -73,6 +76,11 @@ ok "and whom it pretends to be" named "${ADDR[3]}:[0-9]+ says it is node $(uuid 
 ok "and that it is told" named "node $gone at ${ADDR[3]}:[0-9]+, which was detached"
 on 3 timeout 20 python3 "$(dirname "$0")/detached.py" "${ADDR[1]}" "$gone" "$(uuid 2)" "$(printf '0%.0s' $(seq 64))" 0 >"$WORK/tried" 2>&1
 like "$(head -n 1 "$WORK/tried")" "another one" "a secret that never was one is none"
+
+# The members of the store have gone over to the new secret, too.
+ok "the members of the store go over, too" within 60 gone_over
+nok "the certificate that it kept opens the store no more" peer_says
+ok "which goes on" within 10 gi_on 2 volume set v user.a b
 
 # ---- it comes again ----
 

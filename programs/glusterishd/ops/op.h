@@ -254,6 +254,7 @@ int gd_op_token(struct gd_op *op, struct gi_error *err);
 int gd_op_node_admit(struct gd_op *op, struct gi_error *err);
 int gd_op_node_store(struct gd_op *op, struct gi_error *err);
 int gd_op_recover(struct gd_op *op, struct gi_error *err);
+int gd_op_node_trust(struct gd_op *op, struct gi_error *err);
 int gd_op_node_publish(struct gd_op *op, struct gi_error *err);
 int gd_op_peer_update(struct gd_op *op, struct gi_error *err);
 int gd_op_node_replace(struct gd_op *op, struct gi_error *err);

@@ -51,6 +51,7 @@ const struct gd_command gd_commands[] = {
     {"node status", 1, 0, gd_op_node_status, NULL},
     {"node progress", 0, GD_CMD_NODE, gd_op_node_progress, NULL},
     {"node store", 0, GD_CMD_NODE, gd_op_node_store, NULL},
+    {"node trust", 0, GD_CMD_NODE, gd_op_node_trust, NULL},
     {"node leave", 0, GD_CMD_NODE, gd_op_node_leave, NULL},
     {"node admit", 0, GD_CMD_NODE, gd_op_node_admit, NULL},
     {"node offer", 0, GD_CMD_NODE, gd_op_node_offer, NULL},

@@ -38,6 +38,7 @@ struct gd_etcd {
   struct gd_watch watch;
   struct gi_timer timer; /* the pause before the next start */
   uint64_t started, pause;
+  bool renewed; /* it ends to begin again, with what it goes by now */
   char *dir, *socket, *pidfile;
 };
 
@@ -85,6 +86,10 @@ gone(void *arg, unsigned events)
   waitid(P_PID, (id_t)e->watch.pid, &(siginfo_t){0}, WEXITED);
   gd_unwatch(&e->watch);
   unlink(e->pidfile);
+  if (e->renewed) {
+    start(e);
+    return;
+  }
   e->pause = !young || !e->pause ? PAUSE_MIN : e->pause * 2 < PAUSE_MAX ? e->pause * 2 : PAUSE_MAX;
   gi_log(GI_LOG_ERROR, GD_NAME, MSG, "the store's process on this node ended; it is started again in %llu s",
          (unsigned long long)(e->pause / GI_NSEC_PER_SEC));
@@ -208,6 +213,15 @@ spawn(struct gd_etcd *e, const struct passwd *user, const char *url, pid_t *pid)
   return gd_spawn_in(argv[0], argv, e->dir, log, pid);
 }
 
+/* What it goes by is kept when it does: were this daemon to die before, it would be taken for more than it is. */
+static void
+keep(const struct gd_pool *p)
+{
+  struct gi_error err = {0};
+  if (gd_pool_save(p->gd, &err))
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 5, "%s", err.text);
+}
+
 static void
 start(struct gd_etcd *e)
 {
@@ -224,6 +238,9 @@ start(struct gd_etcd *e)
   int ret = !url || prepare(e, user, url, &err) ? err.code : spawn(e, user, url, &pid);
   if (!ret && !gd_watch(&e->watch, gd->reactor, pid, gone, e))
     ret = errno;
+  if (!ret && e->renewed)
+    keep(e->pool);
+  e->renewed = e->renewed && ret;
   if (ret) {
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 2, "the store's process does not start: %s", err.code ? err.text : strerror(ret));
     gi_timer_set(&e->timer, PAUSE_MAX);
@@ -256,6 +273,30 @@ gd_etcd_start(struct gd_pool *p)
   struct gd_etcd *e = etcd_new(p);
   start(e);
   return e;
+}
+
+/* A certificate is read at each handshake, whom it trusts when it starts. */
+void
+gd_etcd_renew(struct gd_etcd *e, bool restart)
+{
+  const struct gd_pool *p = e->pool;
+  const struct passwd *user = geteuid() == 0 ? getpwnam(USER) : NULL;
+  char uuid[GI_UUID_TEXT];
+  struct gi_error err = {0};
+  GI_CLEANUP_FREE char *url = own_url(p);
+  bool plain = url && strncmp(url, PLAIN, strlen(PLAIN)) == 0;
+  gi_gfid_text(&p->gd->uuid, uuid);
+  if (restart && !plain) {
+    e->renewed = true;
+    if (e->watch.fd >= 0)
+      gd_watch_signal(&e->watch, SIGTERM);
+    else
+      gi_timer_set(&e->timer, 0);
+    return;
+  }
+  if (!plain && gd_store_cert(p->trusts, p->ntrusts, gd_secret_shown(p), uuid, p->address, e->dir, user, &err))
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 6, "%s", err.text);
+  keep(p);
 }
 
 void

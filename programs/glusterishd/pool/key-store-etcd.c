@@ -146,14 +146,21 @@ is_learner(const char *why)
   return strstr(why, "not supported for learner") != NULL;
 }
 
+/* The process ends, and had not begun with the request. */
+static bool
+is_closing(const char *why)
+{
+  return strstr(why, "client connection is closing") != NULL;
+}
+
 static void
 said(struct request *rq, const char *text)
 {
   json_t *doc = json_loads(text, 0, NULL);
   const char *why = json_string_value(json_object_get(doc, "error"));
   struct gd_key_answer a = {.why = ""};
-  if (why && (is_learner(why) || strstr(why, "server stopped"))) {
-    bool untouched = is_learner(why);
+  if (why && (is_learner(why) || is_closing(why) || strstr(why, "server stopped"))) {
+    bool untouched = is_learner(why) || is_closing(why);
     json_decref(doc);
     elsewhere(rq, untouched);
     return;

@@ -115,6 +115,7 @@ static void
 added(void *arg, const struct gd_key_answer *a)
 {
   struct coming *c = arg;
+  const struct gd_pool *p = c->gd->pool;
   struct gd_node *n = gd_node_find(c->gd, &c->node);
   if (a->code || !n) {
     coming_free(c);
@@ -124,8 +125,8 @@ added(void *arg, const struct gd_key_answer *a)
   GI_CLEANUP_FREE char *text = gd_members_text(a->members, url, &c->node, &c->member);
   gi_log(GI_LOG_INFO, GD_NAME, MSG, "node %s becomes a member of the store", n->hosts[0]);
   gd_node_call(n,
-               json_pack("{s:s,s:i,s:{s:s,s:s,s:s}}", "call", "run", "proc", 0, "request", "command", "node store", "members",
-                         text, "address", c->address),
+               json_pack("{s:s,s:i,s:{s:s,s:s,s:s,s:o}}", "call", "run", "proc", 0, "request", "command", "node store",
+                         "members", text, "address", c->address, "trust", gd_secret_trusted(p)),
                ADMIT_MS, told, c);
 }
 
@@ -245,6 +246,7 @@ gd_op_node_store(struct gd_op *op, struct gi_error *err)
     return gi_error_set(err, EINVAL, "the request names no members");
   if (p->etcd)
     gd_etcd_stop(&p->etcd);
+  gd_secret_trust(p, json_object_get(op->in, "trust"));
   gi_free(p->initial);
   p->initial = gi_strdup(members);
   gi_free(p->address);
@@ -266,6 +268,7 @@ has_members(void *arg, const struct gd_key_answer *a)
   if (a->code)
     return;
   note_joined(p, a->members);
+  gd_trust_look(p, a->members);
   if (is_first(p, a->members))
     look(p, a->members);
 }

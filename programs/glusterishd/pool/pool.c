@@ -188,6 +188,7 @@ gd_pool_renew(struct gd *gd, struct gi_error *err)
   p->initial = gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
   p->initial_new = p->unfilled = true;
   p->joined = p->lost = false;
+  gd_secret_trust_own(p);
   p->epoch++;
   gd_follow_anew(p->follow);
   if (gd_pool_save(gd, err))

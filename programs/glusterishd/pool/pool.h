@@ -12,6 +12,7 @@
  *   node-services.c    what a node answers to others
  *   etcd-proc.c        the process of the store on this node
  *   store-cert.c       by what its members know each other
+ *   store-trust.c      they go over to another secret
  *   members.c          which nodes are members of the store
  *   key-store-etcd.c   the store (key-store.h), http.c below it
  *   follow.c           the store's definitions become this node's
@@ -50,9 +51,10 @@
 struct gd_http;
 struct gd_link; /* link.c */
 struct gd_call;
-struct gd_etcd;    /* etcd-proc.c */
-struct gd_follow;  /* follow.c */
-struct gd_replace; /* replace.h */
+struct gd_etcd;     /* etcd-proc.c */
+struct gd_follow;   /* follow.c */
+struct gd_replace;  /* replace.h */
+struct gd_trusting; /* store-trust.c */
 
 /* A secret by which members of the store know each other. */
 struct gd_trust {
@@ -82,6 +84,8 @@ struct gd_pool {
   char *secret_doc;                      /* it came with; NULL: it is the first one, or this node was invited without */
   struct gd_trust trusts[GD_TRUSTS_MAX]; /* by whom this node's member of the store knows others */
   unsigned ntrusts, shown;               /* the generation by which others know it */
+  struct gd_trusting *trusting;          /* other members are asked how far they are; NULL: not now */
+  unsigned trust_waits;                  /* ticks, for others */
   struct gi_timer old_proofs;            /* connections proved with an earlier secret end */
   struct gi_list nodes;                  /* the others, by uuid */
   unsigned nhosts;
@@ -225,6 +229,11 @@ json_t *gd_secret_question(struct gd *gd, const char *challenge, const char *non
 void gd_secret_asked(struct gd *gd, struct gi_rpc_request *req, const json_t *in);
 bool gd_secret_hear(struct gd *gd, const char *challenge, const char *nonce, const json_t *reply);
 
+/* This node's member of the store goes by the secret there is now. */
+void gd_secret_trust_own(struct gd_pool *p);
+/* Which generations it goes by, for a node that becomes a member beside it; and taking that there. NULL: of a version before. */
+json_t *gd_secret_trusted(const struct gd_pool *p);
+void gd_secret_trust(struct gd_pool *p, const json_t *trusted);
 /* By which this node's member of the store shows who it is. */
 const struct gd_trust *gd_secret_shown(const struct gd_pool *p);
 
@@ -246,7 +255,9 @@ struct gd_etcd *gd_etcd_start(struct gd_pool *p);
 bool gd_etcd_lost_data(const struct gd_pool *p); /* this node was a member, and has nothing of it */
 void gd_etcd_let_go(struct gd_etcd **e);         /* the process goes on */
 void gd_etcd_stop(struct gd_etcd **e);           /* it ends, and its data go */
-void gd_etcd_sweep(struct gd_pool *p);           /* what an earlier pool left, when the daemon died while it ended */
+void gd_etcd_renew(struct gd_etcd *e,
+                   bool restart);      /* it goes by gd_pool.trusts and shown from now on; restart: the former changed */
+void gd_etcd_sweep(struct gd_pool *p); /* what an earlier pool left, when the daemon died while it ended */
 const char *gd_etcd_socket(const struct gd *gd); /* NULL: none runs here */
 /* Where other members find it, encrypted unless those that there are (NULL: none) speak plain; caller frees. */
 char *gd_etcd_url(const json_t *members, const char *host, int port);
@@ -259,6 +270,10 @@ char *gd_etcd_url(const json_t *members, const char *host, int port);
  * is found at `address`, of the authority of `shown`. They are `owner`'s; NULL: this process's. */
 int gd_store_cert(const struct gd_trust *trusts, unsigned ntrusts, const struct gd_trust *shown, const char *node,
                   const char *address, const char *dir, const struct passwd *owner, struct gi_error *err);
+
+/* ---- store-trust.c ---- */
+
+void gd_trust_look(struct gd_pool *p, const json_t *members); /* every second, on a node that has a member */
 
 /* ---- quorum.c ---- */
 

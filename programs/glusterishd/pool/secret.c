@@ -307,9 +307,8 @@ gd_secret_hear(struct gd *gd, const char *challenge, const char *nonce, const js
 
 /* ---- what a node keeps, and a new one is told ---- */
 
-/* What members of the store trust, and show, is as it was when the secret was the first one. */
-static void
-trust_own(struct gd_pool *p)
+void
+gd_secret_trust_own(struct gd_pool *p)
 {
   p->trusts[0].generation = p->shown = p->generation;
   memcpy(p->trusts[0].secret, p->secret, GD_SECRET_BYTES);
@@ -320,7 +319,7 @@ void
 gd_secret_begin(struct gd_pool *p)
 {
   gi_random(p->gd->reactor, p->secret, sizeof(p->secret));
-  trust_own(p);
+  gd_secret_trust_own(p);
 }
 
 static void
@@ -360,7 +359,7 @@ gd_secret_read(struct gd_pool *p, const struct gd_kvs *kvs)
       add_trust(p, strtol(kvs->kv[i].value, NULL, 10), colon + 1);
   }
   if (!p->ntrusts)
-    trust_own(p);
+    gd_secret_trust_own(p);
 }
 
 json_t *
@@ -392,7 +391,36 @@ gd_secret_take_more(struct gd_pool *p, const json_t *more)
     add_trust(p, json_integer_value(json_object_get(json_array_get(trusts, i), "generation")),
               json_string_value(json_object_get(json_array_get(trusts, i), "secret")));
   if (!p->ntrusts)
-    trust_own(p);
+    gd_secret_trust_own(p);
+}
+
+json_t *
+gd_secret_trusted(const struct gd_pool *p)
+{
+  json_t *list = json_array();
+  for (unsigned i = 0; i < p->ntrusts; i++)
+    json_array_append_new(list, json_integer((json_int_t)p->trusts[i].generation));
+  return json_pack("{s:o,s:I}", "generations", list, "shown", (json_int_t)p->shown);
+}
+
+void
+gd_secret_trust(struct gd_pool *p, const json_t *trusted)
+{
+  const json_t *list = json_object_get(trusted, "generations");
+  uint8_t past[GD_PAST_MAX][GD_SECRET_BYTES];
+  unsigned n = gd_secrets_past(p->gd, past);
+  gd_secret_trust_own(p);
+  for (size_t i = 0; i < json_array_size(list) && p->ntrusts < GD_TRUSTS_MAX; i++) {
+    json_int_t back = (json_int_t)p->generation - json_integer_value(json_array_get(list, i));
+    if (back <= 0 || back > n)
+      continue;
+    struct gd_trust *t = &p->trusts[p->ntrusts++];
+    t->generation = p->generation - (unsigned)back;
+    memcpy(t->secret, past[back - 1], GD_SECRET_BYTES);
+  }
+  if (trusted)
+    p->shown = (unsigned)json_integer_value(json_object_get(trusted, "shown"));
+  explicit_bzero(past, sizeof(past));
 }
 
 const struct gd_trust *
