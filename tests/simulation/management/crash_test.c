@@ -4,26 +4,15 @@
  * afterwards the command is done or not done, on all nodes alike: definitions,
  * nodes, processes of bricks and the marks of their directories.
  */
-#include "tests/simulation/management/nodes.h"
-#include "programs/glusterishd/pool/pool.h"
+#include "tests/simulation/management/bench.h"
 
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
-#define ANSWER (120 * SIM_S)
 #define CALM (16 * SIM_S) /* a lease has run out, and everybody has read what is stored */
 #define CALLS_MAX 60      /* of one command, and more */
-
-struct bench {
-  struct sim_world *w;
-  struct sim_nodes *all;
-};
 
 struct walk {
   const char *name;
@@ -35,60 +24,6 @@ struct walk {
   bool (*done)(struct bench *b);
   const char *fresh[2]; /* directories that it makes, each below that of its node */
 };
-
-static void
-setup_nodes(struct bench *b, unsigned n)
-{
-  gi_log_set_level(GI_LOG_NONE);
-  b->w = sim_world_new(1);
-  sim_net_new(b->w);
-  b->all = sim_nodes_new(b->w, n);
-  for (unsigned i = 0; i < n; i++)
-    sim_node_start(&b->all->node[i]);
-}
-
-static void
-teardown_nodes(struct bench *b)
-{
-  if (b->w->violations)
-    fail_msg("%s", b->w->violation);
-  sim_nodes_free(&b->all);
-  sim_net_free(b->w);
-  sim_world_free(&b->w);
-}
-
-/* The code it is answered with; -1: its node died. */
-static int
-give(struct bench *b, unsigned node, uint32_t proc, const char *text, struct gi_error *err)
-{
-  struct sim_command *c = sim_command_new(&b->all->node[node], proc, "%s", text);
-  sim_command_wait(c, ANSWER);
-  if (!c->answered && b->all->node[node].reactor)
-    fail_msg("no answer to %s", text);
-  int code = c->answered ? c->err.code : -1;
-  if (err)
-    *err = c->err;
-  sim_command_free(&c);
-  return code;
-}
-
-static void
-order(struct bench *b, unsigned node, uint32_t proc, const char *text)
-{
-  struct gi_error err;
-  if (give(b, node, proc, text, &err))
-    fail_msg("%s: %s", text, err.text);
-}
-
-static void
-make_pool(struct bench *b, unsigned n)
-{
-  for (unsigned i = 1; i < n; i++) {
-    char text[128], address[16];
-    snprintf(text, sizeof(text), "{\"command\":\"peer probe\",\"host\":\"%s\"}", sim_node_address(&b->all->node[i], address));
-    order(b, 0, 1, text);
-  }
-}
 
 /* ---- what is right ---- */
 
@@ -135,8 +70,8 @@ step(const struct walk *k, unsigned call, bool after)
 {
   struct bench bench, *b = &bench;
   struct gi_error err = {0};
-  setup_nodes(b, 4);
-  make_pool(b, k->pool);
+  bench_begin(b, 4);
+  bench_pool(b, k->pool);
   if (k->prepare)
     k->prepare(b);
   sim_nodes_run(b->all, 4 * SIM_S, NULL);
@@ -145,7 +80,7 @@ step(const struct walk *k, unsigned call, bool after)
   b->all->mortal = n;
   b->all->dies_at = call;
   b->all->dies_after = after;
-  bool died = give(b, k->node, k->proc, k->text, NULL) < 0;
+  bool died = bench_give(b, k->node, k->proc, k->text, NULL) < 0;
   b->all->mortal = NULL;
   if (died) {
     sim_nodes_run(b->all, CALM, NULL);
@@ -154,14 +89,14 @@ step(const struct walk *k, unsigned call, bool after)
     sim_nodes_run(b->all, CALM, NULL);
     check_agreed(b, k->name, call, after);
     check_marks(b, k, call, after);
-    if (!k->done(b) && give(b, k->node, k->proc, k->text, &err))
+    if (!k->done(b) && bench_give(b, k->node, k->proc, k->text, &err))
       fail_msg("%s, dies %s call %u, tried again: %s", k->name, after ? "after" : "before", call, err.text);
     sim_nodes_run(b->all, 4 * SIM_S, NULL);
     check_agreed(b, k->name, call, after);
     if (!k->done(b))
       fail_msg("%s, dies %s call %u, tried again: it is not done", k->name, after ? "after" : "before", call);
   }
-  teardown_nodes(b);
+  bench_end(b);
   return died;
 }
 
@@ -200,21 +135,21 @@ volume(struct bench *b)
 static void
 created(struct bench *b)
 {
-  order(b, 0, 4, CREATE);
+  bench_order(b, 0, 4, CREATE);
 }
 
 static void
 started(struct bench *b)
 {
-  order(b, 1, 4, CREATE);
-  order(b, 0, 8, START);
+  bench_order(b, 1, 4, CREATE);
+  bench_order(b, 0, 8, START);
 }
 
 static void
 started_wide(struct bench *b)
 {
-  order(b, 1, 4, WIDE);
-  order(b, 0, 8, START);
+  bench_order(b, 1, 4, WIDE);
+  bench_order(b, 0, 8, START);
 }
 
 static bool
@@ -357,7 +292,7 @@ second_has_left(struct bench *b)
 static void
 alone_with_volume(struct bench *b)
 {
-  order(b, 0, 4, "{\"command\":\"volume create\",\"volume\":\"vol\",\"force\":true,\"bricks\":[\"10.0.0.1:DIR/0/a\"]}");
+  bench_order(b, 0, 4, "{\"command\":\"volume create\",\"volume\":\"vol\",\"force\":true,\"bricks\":[\"10.0.0.1:DIR/0/a\"]}");
 }
 
 static const struct walk walks[] = {
