@@ -60,6 +60,8 @@ bool gd_tls_is_ours(const struct gd *gd, const struct gi_secure_access *a); /* t
 GI_MUST_CHECK int gd_tls_take(struct gd *gd, const json_t *doc, struct gi_error *err);
 /* Brings the management port to what the file says now. -1 and err: it stays as it was. */
 GI_MUST_CHECK int gd_tls_apply(struct gd *gd, struct gi_error *err);
+/* The same, after what a daemon that died while it gave out certificates has left was settled. */
+GI_MUST_CHECK int gd_tls_begin(struct gd *gd, struct gi_error *err);
 
 /* The port takes those without TLS, where it is demanded, only in a pool, as a node that was away or is new has no credentials yet. doors.c
  * sees to it that nobody gets anything else then. */

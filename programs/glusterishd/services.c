@@ -391,7 +391,7 @@ gd_services_start(struct gd *gd, struct gi_error *err)
   gi_rpc_server_add_program(gd->local, &cli_program);
   gi_rpc_server_add_program(gd->local, &getspec_program);
   gi_rpc_server_add_program(gd->local, &mark_program);
-  if (gd_tls_apply(gd, err) || gi_rpc_server_listen(gd->tcp, c->bind, c->port, BACKLOG, err))
+  if (gd_tls_begin(gd, err) || gi_rpc_server_listen(gd->tcp, c->bind, c->port, BACKLOG, err))
     return -1;
   gd->config.port = gi_rpc_server_port(gd->tcp);
   unlink(c->sockfile);      /* of an earlier daemon: the lock on the working directory says it is gone */

@@ -140,8 +140,10 @@ committed(struct gd_op *op, const struct gi_error *said)
   struct tls_change *c = op->state;
   GI_CLEANUP_FREE char *dir = gd_tls_dir(op->gd);
   struct gi_error err = *said;
-  for (unsigned i = 0; i < c->n && !err.code; i++)
-    GI_IGNORE(gd_bundle_put(dir, c->doc, &c->bundles[i], &err));
+  json_t *doc = c->n && err.code && err.code != GD_UNSURE ? gd_authority_load(dir) : NULL;
+  if (doc) /* what is stored has put those of the document where they belong */
+    GI_IGNORE(gd_bundles_settle(dir, doc, true, NULL));
+  json_decref(doc);
   if (err.code || !op->gd->pool)
     gd_op_finish(op, &err);
   else
@@ -192,6 +194,9 @@ gd_op_tls(struct gd_op *op, struct gi_error *err)
   c->doc = gd_authority_load(dir);
   if (plan(op, c, action, err))
     return GD_OP_FAILED;
+  for (unsigned i = 0; i < c->n; i++)
+    if (gd_bundle_prepare(dir, c->doc, &c->bundles[i], err))
+      return GD_OP_FAILED;
   gd_commit_credentials(op, c->doc, committed);
   return GD_OP_LATER;
 }

@@ -9,6 +9,7 @@
 #include "programs/glusterishd/tls/certificate.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/bn.h>
@@ -391,17 +392,57 @@ fill_bundle(const char *dir, const json_t *doc, const struct gd_bundle *b, struc
 }
 
 int
-gd_bundle_put(const char *dir, const json_t *doc, const struct gd_bundle *b, struct gi_error *err)
+gd_bundle_prepare(const char *dir, const json_t *doc, const struct gd_bundle *b, struct gi_error *err)
 {
-  GI_CLEANUP_FREE char *own = gi_asprintf("%s/clients/%s", dir, b->name), *next = gi_asprintf("%s/clients/.%s", dir, b->name);
+  GI_CLEANUP_FREE char *next = gi_asprintf("%s/clients/.%s", dir, b->name);
   if (access(next, F_OK) == 0 && gd_remove_tree(next, err)) /* of one that was killed here */
     return -1;
-  if (gd_mkdir_all(next, 0700, err) || fill_bundle(next, doc, b, err))
-    return -1;
+  return gd_mkdir_all(next, 0700, err) ? -1 : fill_bundle(next, doc, b, err);
+}
+
+/* Is it the certificate of somebody who is on the list? */
+static bool
+counts(const json_t *doc, const char *bundle)
+{
+  GI_CLEANUP_FREE char *path = below(bundle, "glusterfs.pem");
+  X509 *cert = read_cert(path);
+  GI_CLEANUP_FREE char *serial = cert ? serial_text(X509_get0_serialNumber(cert)) : NULL;
+  bool is = false;
+  size_t i;
+  json_t *one;
+  json_array_foreach(json_object_get(doc, "issued"), i, one) is |=
+      serial && strcmp(text_of(one, "serial"), serial) == 0 && !json_is_true(json_object_get(one, "revoked"));
+  X509_free(cert);
+  return is;
+}
+
+static int
+put_bundle(const char *next, const char *own, struct gi_error *err)
+{
   bool there = access(own, F_OK) == 0;
   if (renameat2(AT_FDCWD, next, AT_FDCWD, own, there ? RENAME_EXCHANGE : 0))
     return gi_error_set(err, errno, "cannot replace %s: %s", own, strerror(errno));
   return there ? gd_remove_tree(next, err) : 0;
+}
+
+int
+gd_bundles_settle(const char *dir, const json_t *doc, bool others_go, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *clients = below(dir, "clients");
+  DIR *d = opendir(clients);
+  int ret = 0;
+  for (const struct dirent *e; d && !ret && (e = readdir(d)) != NULL;) {
+    if (e->d_name[0] != '.' || !gd_authority_name_ok(e->d_name + 1))
+      continue;
+    GI_CLEANUP_FREE char *next = below(clients, e->d_name), *own = below(clients, e->d_name + 1);
+    if (counts(doc, next))
+      ret = put_bundle(next, own, err);
+    else if (others_go)
+      ret = gd_remove_tree(next, err);
+  }
+  if (d)
+    closedir(d);
+  return ret;
 }
 
 int

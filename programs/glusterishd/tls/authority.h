@@ -37,8 +37,10 @@ struct gd_bundle {
 void gd_bundle_clear(struct gd_bundle *b);
 /* Makes it and notes it in the document. */
 GI_MUST_CHECK int gd_authority_client(json_t *doc, const char *name, struct gd_bundle *b, struct gi_error *err);
-/* The directory clients/NAME becomes it, at one stroke. */
-GI_MUST_CHECK int gd_bundle_put(const char *dir, const json_t *doc, const struct gd_bundle *b, struct gi_error *err);
+/* It is on the disk, as clients/.NAME: what follows cannot lose it. */
+GI_MUST_CHECK int gd_bundle_prepare(const char *dir, const json_t *doc, const struct gd_bundle *b, struct gi_error *err);
+/* Each that was prepared and is in the document becomes the directory clients/NAME, at one stroke; the others go, or stay as they are. */
+GI_MUST_CHECK int gd_bundles_settle(const char *dir, const json_t *doc, bool others_go, struct gi_error *err);
 /* Notes that every certificate it ever gave to this client counts no more; code ENOENT: there is none. */
 GI_MUST_CHECK int gd_authority_revoke(json_t *doc, const char *name, struct gi_error *err);
 /* Notes whether the certificates of a node count. False: it was noted already. */

@@ -73,7 +73,8 @@ give(json_t *doc, const char *name)
   GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", root);
   struct gi_error err = {0};
   struct gd_bundle b = {0};
-  if (gd_authority_client(doc, name, &b, &err) || gd_bundle_put(dir, doc, &b, &err))
+  if (gd_authority_client(doc, name, &b, &err) || gd_bundle_prepare(dir, doc, &b, &err) ||
+      gd_bundles_settle(dir, doc, false, &err))
     fail_msg("%s", err.text);
   gd_bundle_clear(&b);
 }
@@ -136,6 +137,31 @@ test_it_makes_renews_and_takes_back(void **state)
   give(doc, "joe");
   assert_false(revoked(doc, 2));
   put(doc, ONE);
+  json_decref(doc);
+}
+
+/* The daemon dies before the change is stored, or after it. */
+static void
+test_a_bundle_goes_with_its_document(void **state)
+{
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", root), *next = path("clients/.joe"), *joe = path("clients/joe");
+  struct gi_error err = {0};
+  struct gd_bundle b = {0};
+  json_t *doc = new_authority(), *before = json_deep_copy(doc);
+  assert_int_equal(gd_authority_client(doc, "joe", &b, &err), 0);
+  assert_int_equal(gd_bundle_prepare(dir, doc, &b, &err), 0);
+  assert_int_equal(gd_bundles_settle(dir, before, false, &err), 0); /* it may still be stored */
+  assert_int_equal(access(next, F_OK), 0);
+  assert_int_equal(access(joe, F_OK), -1);
+  assert_int_equal(gd_bundles_settle(dir, doc, false, &err), 0);
+  assert_int_equal(access(next, F_OK), -1);
+  assert_true(usable("clients/joe/glusterfs.pem", "clients/joe/glusterfs.key", "clients/joe/glusterfs.ca"));
+  assert_int_equal(gd_bundle_prepare(dir, doc, &b, &err), 0);
+  assert_int_equal(gd_bundles_settle(dir, before, true, &err), 0); /* it was refused */
+  assert_int_equal(access(next, F_OK), -1);
+  assert_int_equal(access(joe, F_OK), 0);
+  gd_bundle_clear(&b);
+  json_decref(before);
   json_decref(doc);
 }
 
@@ -267,6 +293,7 @@ main(void)
   gi_log_set_level(GI_LOG_NONE);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_it_makes_renews_and_takes_back, make_root, remove_root),
+      cmocka_unit_test_setup_teardown(test_a_bundle_goes_with_its_document, make_root, remove_root),
       cmocka_unit_test_setup_teardown(test_a_node_that_left_is_on_the_list, make_root, remove_root),
       cmocka_unit_test_setup_teardown(test_renewing_is_killed, make_root, remove_root),
       cmocka_unit_test_setup_teardown(test_credentials_are_read_while_they_are_renewed, make_root, remove_root),

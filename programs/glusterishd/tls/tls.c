@@ -109,9 +109,21 @@ gd_tls_take(struct gd *gd, const json_t *doc, struct gi_error *err)
   char uuid[GI_UUID_TEXT];
   if (gd_authority_put(dir, doc, gi_gfid_text(&gd->uuid, uuid), err) || check_ours(gd, err))
     return -1;
+  if (gd_bundles_settle(dir, doc, false, err))
+    return -1;
   if (strcmp(mode, "off") == 0 ? remove_access(gd, err) : write_access(gd, strcmp(mode, "both") == 0, err))
     return -1;
   return gd_tls_apply(gd, err);
+}
+
+int
+gd_tls_begin(struct gd *gd, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *dir = gd_tls_dir(gd);
+  json_t *doc = gd_authority_load(dir);
+  int ret = doc ? gd_bundles_settle(dir, doc, false, err) : 0;
+  json_decref(doc);
+  return ret ? ret : gd_tls_apply(gd, err);
 }
 
 int

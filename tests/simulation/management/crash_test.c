@@ -5,6 +5,7 @@
  * nodes, processes of bricks and the marks of their directories.
  */
 #include "tests/simulation/management/bench.h"
+#include "programs/glusterishd/tls/authority.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -295,6 +296,113 @@ alone_with_volume(struct bench *b)
   bench_order(b, 0, 4, "{\"command\":\"volume create\",\"volume\":\"vol\",\"force\":true,\"bricks\":[\"10.0.0.1:DIR/0/a\"]}");
 }
 
+/* ---- encryption ---- */
+
+#define TLS(more) "{\"command\":\"pool tls\",\"action\":\"" more "\"}"
+#define CLIENT TLS("client\",\"name\":\"joe")
+
+static void
+enabled(struct bench *b)
+{
+  bench_order(b, 1, 1, TLS("enable"));
+}
+
+static void
+required(struct bench *b)
+{
+  enabled(b);
+  bench_order(b, 0, 1, TLS("require"));
+}
+
+static void
+with_client(struct bench *b)
+{
+  enabled(b);
+  bench_order(b, 0, 1, CLIENT);
+}
+
+static json_t *
+credentials(struct bench *b)
+{
+  GI_CLEANUP_FREE char *dir = gd_tls_dir(b->all->node[0].gd);
+  return gd_authority_load(dir);
+}
+
+static bool
+is_optional(struct bench *b)
+{
+  return b->all->node[0].gd->tls && b->all->node[0].gd->tls_optional;
+}
+
+static bool
+is_required(struct bench *b)
+{
+  return b->all->node[0].gd->tls && !b->all->node[0].gd->tls_optional;
+}
+
+static bool
+is_plain(struct bench *b)
+{
+  return !b->all->node[0].gd->tls;
+}
+
+/* The last certificate of the client: its serial number in a file of the bundle on the node that made it. */
+static bool
+is_given(struct bench *b, const json_t *one)
+{
+  GI_CLEANUP_FREE char *dir = gd_tls_dir(b->all->node[0].gd),
+                       *ask = gi_asprintf("openssl x509 -noout -serial -in %s/clients/joe/glusterfs.pem 2>&1", dir);
+  char line[128] = "", wanted[128];
+  FILE *p = popen(ask, "r");
+  assert_non_null(p);
+  GI_IGNORE(fgets(line, sizeof(line), p) != NULL);
+  pclose(p);
+  snprintf(wanted, sizeof(wanted), "serial=%s\n", json_string_value(json_object_get(one, "serial")));
+  return strcmp(line, wanted) == 0;
+}
+
+/* Whoever is on the list of those that have one has it. */
+static unsigned
+clients(struct bench *b, unsigned *revoked)
+{
+  json_t *doc = credentials(b);
+  const json_t *issued = json_object_get(doc, "issued");
+  unsigned n = (unsigned)json_array_size(issued);
+  *revoked = 0;
+  for (unsigned i = 0; i < n; i++)
+    *revoked += json_is_true(json_object_get(json_array_get(issued, i), "revoked"));
+  if (n && !*revoked && !is_given(b, json_array_get(issued, n - 1)))
+    fail_msg("the certificate that the client is said to have is not there");
+  json_decref(doc);
+  return n;
+}
+
+static bool
+has_client(struct bench *b)
+{
+  unsigned revoked;
+  return clients(b, &revoked) > 0;
+}
+
+static bool
+is_revoked(struct bench *b)
+{
+  unsigned revoked;
+  return clients(b, &revoked) == revoked;
+}
+
+static bool
+is_renewed(struct bench *b)
+{
+  unsigned revoked, n = clients(b, &revoked);
+  json_t *doc = credentials(b);
+  json_int_t renewed = json_integer_value(json_object_get(doc, "renewed"));
+  json_decref(doc);
+  if ((n == 2) != (renewed == 1))
+    fail_msg("nodes have new certificates: %d, the client has one: %d", (int)renewed, n == 2);
+  return renewed == 1;
+}
+
 static const struct walk walks[] = {
     {"create", 0, 3, 4, CREATE, NULL, is_there, {"0/a", "1/a"}},
     {"start", 0, 3, 8, START, created, is_started},
@@ -334,6 +442,13 @@ static const struct walk walks[] = {
     {"peer detach", 0, 3, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\"}", NULL, third_has_left},
     {"peer detach of one that is away", 0, 3, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\",\"force\":true}",
      third_is_away, third_is_gone},
+    {"pool tls enable", 0, 3, 1, TLS("enable"), NULL, is_optional},
+    {"pool tls require", 0, 3, 1, TLS("require"), enabled, is_required},
+    {"pool tls relax", 0, 3, 1, TLS("relax"), required, is_optional},
+    {"pool tls disable", 0, 3, 1, TLS("disable"), enabled, is_plain},
+    {"pool tls rotate", 0, 3, 1, TLS("rotate"), with_client, is_renewed},
+    {"pool tls client", 0, 3, 1, CLIENT, enabled, has_client},
+    {"pool tls revoke", 0, 3, 1, TLS("revoke\",\"name\":\"joe"), with_client, is_revoked},
     {"the last peer detach", 0, 2, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.2\"}", NULL, second_has_left},
 };
 

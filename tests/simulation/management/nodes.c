@@ -4,6 +4,7 @@
  */
 #include "tests/simulation/management/nodes.h"
 #include "programs/glusterishd/pool/pool.h"
+#include "programs/glusterishd/tls/authority.h"
 
 #include <errno.h>
 #include <string.h>
@@ -370,6 +371,27 @@ check_secret(struct agreement *a, struct sim_store *s)
   return a->ok;
 }
 
+/* The pool's credentials of TLS are those of the store, and in force. */
+static bool
+check_encryption(struct agreement *a, const struct sim_store *s)
+{
+  const struct gd *gd = a->node->gd;
+  const struct gd_key_pair *p = sim_store_get(s, GD_ENCRYPTION_KEY);
+  GI_CLEANUP_FREE char *dir = gd_tls_dir(gd);
+  json_t *stored = p ? json_loads(p->value, 0, NULL) : NULL, *own = gd_authority_load(dir);
+  const char *mode = stored ? json_string_value(json_object_get(stored, "mode")) : "off";
+  const char *is = !gd->tls ? "off" : gd->tls_optional ? "both" : "required";
+  json_object_del(stored, "sealed");
+  json_object_del(own, "key");
+  if (!json_equal(stored, own) && (stored || own))
+    differ(a, "node %u: the credentials of TLS are not those of the store", a->node->n);
+  if (!mode || strcmp(mode, is) != 0)
+    differ(a, "node %u: TLS is %s instead of %s", a->node->n, is, mode);
+  json_decref(stored);
+  json_decref(own);
+  return a->ok;
+}
+
 static bool
 check_node(struct agreement *a, const struct sim_store *s)
 {
@@ -393,6 +415,8 @@ check_node(struct agreement *a, const struct sim_store *s)
     return differ(a, "node %u (%s) is not in the store of its pool", n->n, gi_gfid_text(&n->gd->uuid, uuid));
   if (gd_node_at(n->gd, nodes - 1))
     return differ(a, "node %u: it knows nodes that the store does not", n->n);
+  if (!check_encryption(a, s))
+    return false;
   gi_list_foreach(v, &n->gd->volumes, struct gd_volume, link)
     volumes -= a->ok;
   return volumes && a->ok ? differ(a, "node %u: it has volumes that the store does not", n->n) : a->ok;
