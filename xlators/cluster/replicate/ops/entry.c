@@ -200,6 +200,31 @@ same_outcome(const struct rep_txn *t, const struct gi_fop *fop, const struct gi_
   return makes_object(fop) ? same_object(t, fan) : fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : ~0u;
 }
 
+static bool
+shows(const struct gi_fop *reply, const struct gi_iatt *dir, const struct gi_time *time)
+{
+  return reply && reply->rsp.ret >= 0 && gi_iatt_valid(dir) && !gi_time_later(time, &dir->mtime);
+}
+
+/* A first attempt has moved the times of the directories where it was done. Where the second one does not, nobody would. */
+static void
+note_behind(struct rep_txn *t, const struct gi_fop *fop)
+{
+  const struct gi_fan *fan = &rep_fop(t->rep, t->fop)->fan;
+  const struct gi_caller *c = &fop->caller;
+
+  if (!c->time.sec || !(c->stamps & GI_STAMP_PARENT_MTIME))
+    return;
+  rep_foreach(i, t->active)
+  {
+    const struct gi_fop *reply = gi_fan_reply(fan, i);
+
+    for (unsigned l = 0; l < t->nlogs; l++)
+      if (!shows(reply, l ? &reply->rsp.post2 : &reply->rsp.post, &c->time))
+        t->log[l].behind |= 1u << i;
+  }
+}
+
 static void
 judge_replies(struct rep_txn *t, struct gi_fop *fop)
 {
@@ -207,6 +232,8 @@ judge_replies(struct rep_txn *t, struct gi_fop *fop)
   struct rep_fop *rf = rep_fop(rep, fop);
   bool makes = makes_object(fop);
 
+  if (t->moved_times)
+    note_behind(t, fop);
   rf->ok = same_outcome(t, fop, &rf->fan);
   if (rep_outcome_by_good(t, fop)) {
     t->index = REP_INDEX_CREATE;

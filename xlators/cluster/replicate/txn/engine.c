@@ -384,6 +384,23 @@ send_new_marks(struct rep_txn *t)
   gi_dict_unref(&dict);
 }
 
+/* The directories whose times our first attempt has moved elsewhere: each brick keeps the later one. */
+static void
+send_times(struct rep_txn *t)
+{
+  for (unsigned l = 0; l < t->nlogs && !(l && t->log[l].inode == t->log[0].inode); l++)
+    rep_foreach(i, t->log[l].behind & t->active)
+    {
+      struct gi_fop *fop = rep_txn_helper(t, GI_FOP_SETATTR); /* of nothing: only what it stamps changes */
+
+      GI_PROBE("replicate: the times of a directory follow where only a first attempt moved them");
+      fop->caller.pid = GI_PID_HEAL;
+      fop->caller.stamps = GI_STAMP_CTIME | GI_STAMP_MTIME;
+      gi_loc_set_inode(&fop->loc, t->log[l].inode);
+      gi_fan_send(&t->fan, fop, i, l);
+    }
+}
+
 /* Where an arbiter has lost our lock with the connection, and so many others do not hold theirs that another client may have begun, that one
  * may have written with the arbiter and a copy that we blame, and blame the copy that we have. An arbiter that blames both leaves none to
  * heal from, for it has no data. So it stays dirty and is told nothing: what waits for the counters fails if the others are no quorum. A
@@ -437,6 +454,7 @@ post_op(struct rep_txn *t)
   }
   if (t->ops->new_marks)
     send_new_marks(t);
+  send_times(t);
   t->rep->metrics.post_ops += sent;
   gi_fan_finish(&t->fan);
 }

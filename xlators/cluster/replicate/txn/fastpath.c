@@ -17,7 +17,8 @@
  *     it holds, and starts over in the classic way. That includes a majority that
  *     does not agree: another client without a majority may have begun there. A
  *     removal that cannot be undone counts as done if it is found done afterwards,
- *     so one of several clients that remove a name is told of success.
+ *     so one of several clients that remove a name is told of success. The times of
+ *     directories that it moved, and that do not move again, are moved everywhere.
  * For a while after such a meeting the inode uses the classic sequence.
  */
 #include "xlators/cluster/replicate/txn/txn.h"
@@ -361,6 +362,7 @@ take_back(struct rep_txn *t, struct gi_fan *fan, uint32_t granted)
   GI_ASSERT(t->type == REP_ENTRY && t->state == REP_FASTPATH && !t->retried);
   GI_PROBE("replicate: a name taken back after meeting another client");
   t->retried = true;
+  t->moved_times = done != 0;
   lock_everywhere(t, granted);
   rep_fan_start(&t->fan, t->rep, taken_back, t);
   t->fan.each = take_back_result;

@@ -504,6 +504,43 @@ test_lost(void **state)
     }
 }
 
+/* Others have made the name when we have its lock. */
+static void
+was_made_meanwhile(struct brick *b, struct gi_fop *fop, void *arg)
+{
+  if (fop->kind == GI_FOP_MKDIR && !gi_dict_get(fop->xdata, "glusterish.preamble"))
+    b->fail_once[GI_FOP_MKDIR] = EEXIST;
+  if (fop->kind == GI_FOP_SETATTR) {
+    assert_int_equal(fop->args.valid, 0);
+    assert_int_equal(fop->caller.stamps, GI_STAMP_CTIME | GI_STAMP_MTIME);
+    assert_int_equal(fop->caller.time.sec, *(int *)arg);
+  }
+}
+
+/* What was made and taken back has moved the directory's times on one brick. No mark tells that, so they are moved on all. */
+static void
+test_lost_but_for_the_times(void **state)
+{
+  struct rig *r = ours();
+  struct gi_fop *f = rig_entry(r, GI_FOP_MKDIR, 1, "new", 20);
+  int now = 4711;
+
+  f->caller.time.sec = now;
+  f->caller.stamps = GI_STAMP_CTIME | GI_STAMP_MTIME | GI_STAMP_PARENT_CTIME | GI_STAMP_PARENT_MTIME;
+  r->brick[0].fail_once[GI_FOP_ENTRYLK] = r->brick[1].fail_once[GI_FOP_ENTRYLK] = EAGAIN;
+  for (unsigned i = 0; i < BRICKS; i++) {
+    r->brick[i].hook = was_made_meanwhile;
+    r->brick[i].hook_arg = &now;
+  }
+  rig_run(r, f);
+  rig_done(f, -1, EEXIST);
+  rig_log(r, 0, "( !E:new ) EW:new MKDIR SETATTR EU:new");
+  rig_log(r, 2, "( E:new ) MKDIR RMDIR EU:new EW:new MKDIR SETATTR EU:new");
+  for (unsigned i = 0; i < BRICKS; i++)
+    rig_marks(r, i, 1, "");
+  rig_free_clean(r);
+}
+
 /* What was there before is not taken away. */
 static void
 test_lost_open_of_existing(void **state)
@@ -588,6 +625,7 @@ main(void)
       cmocka_unit_test(test_won_records_the_name),
       cmocka_unit_test(test_won_but_failed),
       cmocka_unit_test(test_lost),
+      cmocka_unit_test(test_lost_but_for_the_times),
       cmocka_unit_test(test_lost_open_of_existing),
       cmocka_unit_test(test_lost_unlink),
       cmocka_unit_test(test_refused_everywhere),

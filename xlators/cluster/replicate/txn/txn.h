@@ -41,6 +41,7 @@ struct rep_changelog {
   struct gi_inode *inode;
   const char *name; /* entry: the name changed in it */
   uint32_t accused; /* children that the counters in replies to our marks blame */
+  uint32_t behind;  /* children whose times of it a first attempt has not moved, or what followed; it did so on others */
 };
 
 enum rep_index { REP_INDEX_KEEP, REP_INDEX_CREATE, REP_INDEX_DELETE }; /* the granular index name in the post-op */
@@ -106,6 +107,7 @@ struct rep_txn {
   bool dirty_owed;             /* a pre-op raised dirty */
   bool counters_known;         /* the counters were asked for: `accused` is known, as after a pre-op */
   bool retried;                /* entry: a first attempt may have done it on some children */
+  bool moved_times;            /* entry: it did something, undone or not, and with it moved the times of directories */
   struct gi_fop *did[REP_MAX]; /* replies of children where a first attempt was not undone; owned */
   uint32_t dirtied;            /* children where the fast path raised dirty before it was refused elsewhere */
   bool keep_dirty;             /* an operation failed on some participants: a healer must look */
