@@ -459,14 +459,14 @@ static void
 test_who_was_away_is_told_the_secret(void **state)
 {
   struct bench bench, *b = &bench;
-  setup_nodes(b, 4);
-  make_pool(b, 4);
+  bench_begin(b, 4);
+  bench_pool(b, 4);
   sim_nodes_run(b->all, 4 * SIM_S, NULL);
   struct sim_node *away = &b->all->node[1], *gone = &b->all->node[3];
   uint8_t before[GD_SECRET_BYTES];
   memcpy(before, gone->gd->pool->secret, sizeof(before));
   sim_node_crash(away, true);
-  order(b, 0, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.4\"}");
+  bench_order(b, 0, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.4\"}");
   assert_int_equal(b->all->node[0].gd->pool->generation, 1);
   assert_memory_not_equal(b->all->node[0].gd->pool->secret, before, sizeof(before));
   sim_node_store(&b->all->node[0])->cut[1]++;
@@ -478,7 +478,7 @@ test_who_was_away_is_told_the_secret(void **state)
   sim_node_store(&b->all->node[0])->cut[1]--;
   sim_nodes_run(b->all, CALM, NULL);
   check_agreed(b, "a secret for who was away", 0, false);
-  teardown_nodes(b);
+  bench_end(b);
 }
 
 /* One that is detached while it is away, and does not reach the store: the others tell it, too. */
@@ -486,19 +486,19 @@ static void
 test_who_was_detached_is_told_so(void **state)
 {
   struct bench bench, *b = &bench;
-  setup_nodes(b, 3);
-  make_pool(b, 3);
+  bench_begin(b, 3);
+  bench_pool(b, 3);
   sim_nodes_run(b->all, 4 * SIM_S, NULL);
   struct sim_node *gone = &b->all->node[2];
   sim_node_crash(gone, true);
-  order(b, 0, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\",\"force\":true}");
+  bench_order(b, 0, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\",\"force\":true}");
   sim_node_store(&b->all->node[0])->cut[2]++;
   sim_node_start(gone);
   assert_non_null(gone->gd->pool);
   sim_nodes_run(b->all, CALM, NULL);
   assert_null(gone->gd->pool);
   check_agreed(b, "a node that is told that it was detached", 0, false);
-  teardown_nodes(b);
+  bench_end(b);
 }
 
 static void
