@@ -142,6 +142,7 @@ struct gi_contention {
   struct gi_flock flock;
   struct gi_dict *xdata;
   void *client; /* on a brick: whom to tell */
+  bool moved;   /* nobody waits, but the lock is on a subvolume that does not have the object any more: it keeps nobody away */
 };
 
 /* Changes of one inode that were answered before the bricks had them have come to their end. Above the translator that answered them

@@ -298,6 +298,7 @@ di_know_file(struct di *d, const struct gi_gfid *gfid, struct gi_xlator *child)
   i->cached = child;
   gi_free(i->layout);
   i->layout = NULL;
+  di_size_moved(d, inode, child);
   gi_inode_unref(&inode);
 }
 

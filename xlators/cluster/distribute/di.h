@@ -113,6 +113,7 @@ struct di_inode {
   uint64_t target_asked;       /* … at that time (gi_now) */
   struct gi_xlator *cached;    /* of anything but a directory: the subvolume that has it; NULL: not known */
   struct di_layout *layout;    /* of a directory; NULL: not known */
+  struct gi_xlator *size_at;   /* of a file: the subvolume where those above have its lock of the size; NULL: they have none */
   int8_t mds;                  /* of a directory: 1 + the subvolume whose attributes count; 0: not known */
   char *name;                  /* of a directory: its last known name … */
   struct gi_gfid parent;       /* … in that one */
@@ -262,7 +263,8 @@ bool di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_d
 /* A lookup's reply of a file that has arrived on a subvolume, but whose source is none the less still a file: who moved it was killed. Then
  * the source becomes a linkto file, or a name that is removed would show again. */
 bool di_is_unfinished(const struct di *d, const struct gi_fop *reply);
-void di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child);
+/* `wait`: if somebody is about to finish it, or has the lock of the size at the source. EAGAIN: it is that, and *source counts as long. */
+int di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child, bool wait, unsigned *source);
 /* What the copy on `child` says: 0, its mode, and the subvolume where it goes or has gone, -1 if nowhere; or errno. */
 int di_ask_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned child, int *target, uint32_t *mode);
 /* It is no longer on the subvolume `left` (NULL: wherever it was). 0: the inode knows where it is, by this or by another operation.
@@ -274,13 +276,21 @@ void di_opened(struct di *d, struct gi_fd *fd, struct gi_xlator *child);
 /* The operation's descriptor can be used there. If not, di_reopen, as a task, opens it and goes on. */
 bool di_ready_at(const struct di *d, struct gi_fop *fop, const struct gi_xlator *child);
 di_task_fn di_reopen;
-gi_fop_fn di_file_done;
+gi_fop_fn di_file_done, di_xattrop;
+
+/* ---- locks that keep the size of a file in blocks (size-lock.c) ---- */
+
+gi_fop_fn di_inodelk;
+/* The file of an INODELK that has succeeded: was it that lock, which is then there where it was sent to? */
+void di_size_locked(struct di *d, struct gi_fop *fop);
+/* The file is on that subvolume: those above hear of it if they have the lock on another one. */
+void di_size_moved(struct di *d, const struct gi_inode *inode, const struct gi_xlator *child);
 
 /* ---- locks (lock.c) ---- */
 
 struct di_lock {
   uint8_t child;
-  bool entry;
+  bool entry, now;
   struct gi_loc loc;
   const char *name, *domain; /* the name is borrowed */
   struct gi_owner owner;
@@ -289,8 +299,16 @@ struct di_locks {
   unsigned n;
   struct di_lock lock[DI_MAX + 4];
 };
-enum di_lock_kind { DI_LOCK_LAYOUT_READ, DI_LOCK_LAYOUT_WRITE, DI_LOCK_NAME, DI_LOCK_MIGRATE, DI_LOCK_SIZE };
-/* Adds a lock that is waited for. 0 or errno. */
+enum di_lock_kind {
+  DI_LOCK_LAYOUT_READ,
+  DI_LOCK_LAYOUT_WRITE,
+  DI_LOCK_NAME,
+  DI_LOCK_MIGRATE,
+  DI_LOCK_SIZE, /* who takes both takes the one before first */
+  DI_LOCK_MIGRATE_NOW,
+  DI_LOCK_SIZE_NOW
+};
+/* Adds a lock that is waited for; those of the last two kinds are not: EAGAIN. 0 or errno. */
 int di_lock(struct di *d, struct gi_fop *fop, struct di_locks *l, enum di_lock_kind kind, unsigned child,
             const struct gi_loc *loc, const char *name);
 /* How often who gets EAGAIN tries again. */

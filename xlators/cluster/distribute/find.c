@@ -91,10 +91,21 @@ di_found_end(struct di_found *f)
   di_ask_end(&f->ask);
 }
 
+/* It is on its way to a copy that has become the file already, and whoever moved it was killed. */
+static bool
+counts_still(const struct di *d, const struct di_found *f, const struct gi_fop *reply)
+{
+  int to = di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata) ? di_linkto_target(d, reply) : -1;
+
+  return to >= 0 && (f->file >> to & 1) && di_is_unfinished(d, gi_fan_reply(&f->ask.fan, (unsigned)to));
+}
+
+/* As long as the move is not finished the source counts: whoever uses it changes both, and locks are there. */
 unsigned
 di_found_file(const struct di *d, const struct di_found *f)
 {
   GI_ASSERT(f->file);
+  di_foreach(i, f->file) if (counts_still(d, f, gi_fan_reply(&f->ask.fan, (unsigned)i))) return (unsigned)i;
   di_foreach(i, f->file)
   {
     const struct gi_fop *reply = gi_fan_reply(&f->ask.fan, (unsigned)i);

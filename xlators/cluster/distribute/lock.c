@@ -25,9 +25,18 @@ new_owner(struct di *d, struct gi_owner *o)
 static const char *
 domain_of(const struct di *d, enum di_lock_kind kind)
 {
-  if (kind == DI_LOCK_SIZE)
+  switch (kind) {
+  case DI_LOCK_NAME:
+    return DOMAIN_NAME;
+  case DI_LOCK_MIGRATE:
+  case DI_LOCK_MIGRATE_NOW:
+    return DOMAIN_MIGRATE;
+  case DI_LOCK_SIZE:
+  case DI_LOCK_SIZE_NOW:
     return d->size_domain;
-  return kind == DI_LOCK_NAME ? DOMAIN_NAME : kind == DI_LOCK_MIGRATE ? DOMAIN_MIGRATE : DOMAIN_LAYOUT;
+  default:
+    return DOMAIN_LAYOUT;
+  }
 }
 
 /* `type`: GI_LK_*; one of a name is exclusive. */
@@ -48,7 +57,7 @@ lock_fop(struct gi_fop *fop, const struct di_lock *l, uint32_t type)
     h->args.type = 1;
     return h;
   }
-  h->args.cmd = drops ? GI_LKCMD_SET : GI_LKCMD_SETW;
+  h->args.cmd = drops || l->now ? GI_LKCMD_SET : GI_LKCMD_SETW;
   h->args.type = h->args.flock.type = type;
   return h;
 }
@@ -65,6 +74,7 @@ di_lock(struct di *d, struct gi_fop *fop, struct di_locks *l, enum di_lock_kind 
 
   GI_ASSERT((kind == DI_LOCK_NAME) == (name != NULL));
   *k = (struct di_lock){.child = (uint8_t)child, .entry = kind == DI_LOCK_NAME, .name = name, .domain = domain_of(d, kind)};
+  k->now = kind == DI_LOCK_MIGRATE_NOW || kind == DI_LOCK_SIZE_NOW;
   k->loc.gfid = loc->inode ? loc->inode->gfid : loc->gfid;
   k->loc.inode = gi_inode_ref(loc->inode);
   GI_ASSERT(!gi_gfid_is_none(&k->loc.gfid));

@@ -35,15 +35,37 @@ is_undone(const struct di *d, const struct gi_fop *reply)
   return di_has_note(d, reply) || di_is_unfinished(d, reply);
 }
 
-/* Names are what they are when that is settled. */
+/* What the source has of a file whose move is not finished; GI_HELD: it has nothing any more. */
+static enum gi_verdict
+as_on_source(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source)
+{
+  enum gi_verdict v = GI_HELD;
+  struct gi_fop *reply;
+  struct di_found f;
+
+  di_find(d, fop, &fop->loc, 1ull << source, &f);
+  reply = gi_fan_reply(&f.ask.fan, source);
+  if (f.file && gi_gfid_equal(&reply->rsp.stat.gfid, gfid)) {
+    gi_reply_move(fop, reply);
+    know_found(d, fop, d->x->children[source]);
+    v = GI_ANSWERED;
+  }
+  di_found_end(&f);
+  return v;
+}
+
+/* Names are what they are when that is settled: who is about to change one waits for it. */
 static enum gi_verdict
 once_more(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child)
 {
   struct di_fop *df = di_fop_of(fop, d);
+  struct gi_gfid gfid = reply->rsp.stat.gfid;
+  unsigned source;
 
   df->noted = true;
-  if (di_is_unfinished(d, reply))
-    di_finish_move(d, fop, reply, child);
+  if (di_is_unfinished(d, reply) && di_finish_move(d, fop, reply, child, df->inner, &source) == EAGAIN &&
+      as_on_source(d, fop, &gfid, source) == GI_ANSWERED)
+    return GI_ANSWERED;
   if (di_has_note(d, reply))
     di_note_settle(d, fop, reply, child);
   gi_fop_unref(df->first);

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 
 #define TRIES 3
+#define MODE_KEY "dht-get-mode-in-xattr"
 #define TARGET_LIFE GI_NSEC_PER_SEC
 
 /* What must be done on both copies. */
@@ -81,28 +82,39 @@ retire(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned so
   return di_do_drop(d, h, source);
 }
 
-void
-di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child)
+/* The size of a file in blocks may be changed by adding to it only while there is one that counts. */
+static int
+lock_move(struct di *d, struct gi_fop *fop, struct di_locks *locks, const struct gi_gfid *gfid, unsigned source, bool wait)
+{
+  struct gi_loc object = {.gfid = *gfid};
+  int err = di_lock(d, fop, locks, wait ? DI_LOCK_MIGRATE : DI_LOCK_MIGRATE_NOW, source, &object, NULL);
+
+  return err ? err : di_lock(d, fop, locks, wait ? DI_LOCK_SIZE : DI_LOCK_SIZE_NOW, source, &object, NULL);
+}
+
+int
+di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child, bool wait, unsigned *source)
 {
   struct gi_gfid gfid = reply->rsp.stat.gfid;
-  struct gi_loc object = {.gfid = gfid};
   struct di_locks locks = {0};
   struct gi_fop *h;
-  int source = di_linkto_target(d, reply), err;
+  int from = di_linkto_target(d, reply), err;
 
-  if (source < 0 || source == (int)child)
-    return;
-  err = di_lock(d, fop, &locks, DI_LOCK_MIGRATE, (unsigned)source, &object, NULL);
+  if (from < 0 || from == (int)child)
+    return ENOENT;
+  *source = (unsigned)from;
+  err = lock_move(d, fop, &locks, &gfid, *source, wait);
   if (!err && !still_unfinished(d, fop, &gfid, child))
     err = EALREADY; /* by who moves it, who may have only begun when it was found so */
-  if (!err && comes_from(d, fop, &gfid, (unsigned)source, child))
-    err = retire(d, fop, &gfid, (unsigned)source);
+  if (!err && comes_from(d, fop, &gfid, *source, child))
+    err = retire(d, fop, &gfid, *source);
   if (!err) {
     h = di_own_fop(fop, GI_FOP_REMOVEXATTR, &gfid);
     h->args.name = d->linkto_key;
     GI_IGNORE(di_do_drop(d, h, child)); /* then the next lookup does */
   }
   di_unlock(d, fop, &locks);
+  return err == EACCES ? EAGAIN : err;
 }
 
 /* ---- descriptors ---- */
@@ -382,11 +394,32 @@ think(struct di *d, struct gi_fop *fop, di_task_fn *fn)
   return di_run(d, fop, fn);
 }
 
+/* The mode in the reply of an XATTROP, which has no attributes. */
+static const struct gi_iatt *
+attr_of_xattrop(const struct gi_fop *fop, struct gi_iatt *a)
+{
+  int64_t mode;
+
+  if (!gi_dict_get_int(fop->rsp.xdata, MODE_KEY, &mode))
+    return NULL;
+  *a = (struct gi_iatt){.mode = (uint32_t)mode};
+  return a;
+}
+
+enum gi_verdict
+di_xattrop(struct gi_xlator *x, struct gi_fop *fop)
+{
+  if (di_of(x)->n > 1)
+    gi_dict_set_int(gi_fop_xdata(fop), MODE_KEY, 0);
+  return di_on_inode(x, fop);
+}
+
 enum gi_verdict
 di_file_done(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct di *d = di_of(x);
   struct di_fop *df = di_fop_of(fop, d);
+  struct gi_iatt told;
   const struct gi_iatt *a;
 
   GI_ASSERT(df->to && df->tries <= TRIES);
@@ -397,7 +430,10 @@ di_file_done(struct gi_xlator *x, struct gi_fop *fop)
     return (fop->rsp.err == ENOENT || fop->rsp.err == ESTALE) && df->tries < TRIES ? think(d, fop, after_gone) : GI_PASS;
   if (fop->kind == GI_FOP_OPEN && fop->fd)
     di_opened(d, fop->fd, df->to);
-  a = gi_reply_attr(fop, GI_OF_OBJECT);
+  if (fop->kind == GI_FOP_INODELK)
+    di_size_locked(d, fop);
+  a = fop->kind == GI_FOP_XATTROP || fop->kind == GI_FOP_FXATTROP ? attr_of_xattrop(fop, &told)
+                                                                  : gi_reply_attr(fop, GI_OF_OBJECT);
   if (!a || !(a->mode & S_ISVTX) || !S_ISREG(a->mode))
     return GI_PASS;
   if ((a->mode & 07777) == DI_LINKTO_MODE)

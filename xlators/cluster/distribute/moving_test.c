@@ -314,6 +314,128 @@ test_sticky_file_of_a_user(void **state)
   fake_stack_free(s);
 }
 
+/* ---- the size of a file in blocks ---- */
+
+static void
+say_mode(struct gi_fop *fop, void *arg)
+{
+  assert_non_null(gi_dict_get(fop->xdata, "dht-get-mode-in-xattr"));
+  gi_dict_set_int(gi_fop_rsp_xdata(fop), "dht-get-mode-in-xattr", S_IFREG | 0644 | DI_MOVING);
+}
+
+/* Its reply has no attributes. */
+static void
+test_what_is_added_to_an_attribute_is_added_to_both(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+  struct gi_fop *f = fake_fop(s, GI_FOP_FXATTROP);
+
+  fake_script_always(s, 0, GI_FOP_FXATTROP, (struct fake_reply){.fill = say_mode});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moving, .arg = s->x->children[1]->name});
+  gi_fop_set_fd(f, fd);
+  f->args.dict = gi_dict_new();
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(fake_count(s, 0, GI_FOP_FXATTROP), 1);
+  assert_int_equal(fake_count(s, 1, GI_FOP_FXATTROP), 1);
+  fake_stack_free(s);
+}
+
+static struct gi_fop *
+lock_size(struct fake_stack *s, unsigned type)
+{
+  struct gi_fop *f = fake_fop(s, GI_FOP_INODELK);
+
+  gi_loc_set_inode(&f->loc, fake_inode(s, FILE_GFID));
+  f->args.domain = di_of(s->x)->size_domain;
+  f->args.cmd = GI_LKCMD_SETW;
+  f->args.type = f->args.flock.type = type;
+  fake_submit(s, f);
+  return f;
+}
+
+/* Who waited for the lock while the file moved has it on the source, and is told when it looks at the file. */
+static void
+test_a_lock_of_the_size_that_is_left_behind_is_told_and_given_back(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+  char *to = s->x->children[1]->name;
+
+  assert_int_equal(lock_size(s, GI_LK_WRITE)->rsp.ret, 0);
+  assert_int_equal(fake_count(s, 0, GI_FOP_INODELK), 1);
+  assert_int_equal(s->events[GI_EVENT_CONTENTION], 0);
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moved, .arg = to});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moved, .arg = to});
+  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_script_always(s, 1, GI_FOP_WRITE, (struct fake_reply){.ret = 10});
+  write_to(s, fd);
+  assert_int_equal(s->events[GI_EVENT_CONTENTION], 1);
+  lock_size(s, GI_LK_UNLOCK);
+  assert_int_equal(fake_count(s, 0, GI_FOP_INODELK), 2);
+  lock_size(s, GI_LK_WRITE);
+  assert_int_equal(fake_count(s, 1, GI_FOP_INODELK), 1);
+  lock_size(s, GI_LK_UNLOCK);
+  assert_int_equal(fake_count(s, 1, GI_FOP_INODELK), 2);
+  fake_stack_free(s);
+}
+
+/* ---- a move that was not finished ---- */
+
+/* Its copy is the file already; whoever moved it was killed. */
+static void
+say_unfinished(struct gi_fop *fop, void *arg)
+{
+  say_file(fop, NULL);
+  gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", arg, (uint32_t)strlen(arg) + 1);
+}
+
+static bool size_held;
+static uint32_t mode_set;
+
+static void
+see_lock(struct gi_fop *fop, void *arg)
+{
+  bool size = strcmp(fop->args.domain, di_of(arg)->size_domain) == 0;
+
+  if (size && size_held && fop->args.type != GI_LK_UNLOCK) {
+    assert_int_equal(fop->args.cmd, GI_LKCMD_SET); /* a lookup may be of who has it */
+    fop->rsp.ret = -1;
+    fop->rsp.err = EAGAIN;
+  }
+}
+
+static void
+see_mode(struct gi_fop *fop, void *arg)
+{
+  mode_set = fop->args.iatt.mode;
+}
+
+static void
+test_a_move_is_finished_when_nobody_has_the_lock_of_the_size(void **state)
+{
+  for (int held = 0; held < 2; held++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    char *from = s->x->children[0]->name, *to = s->x->children[1]->name;
+    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 2));
+
+    size_held = held;
+    mode_set = 0;
+    fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moving, .arg = to});
+    fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_unfinished, .arg = from});
+    fake_script_always(s, 0, GI_FOP_INODELK, (struct fake_reply){.fill = see_lock, .arg = s->x});
+    fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = see_mode});
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.ret, 0);
+    assert_int_equal(f->rsp.stat.mode, S_IFREG | 0644);
+    assert_int_equal(mode_set, held ? 0 : S_IFREG | DI_LINKTO_MODE);
+    /* Held: the source counts, and what is done there is done to the copy, too. */
+    assert_ptr_equal(di_inode_of(di_of(s->x), fake_inode(s, FILE_GFID))->cached, s->x->children[held ? 0 : 1]);
+    fake_stack_free(s);
+  }
+}
+
 int
 main(void)
 {
@@ -329,6 +451,9 @@ main(void)
       cmocka_unit_test(test_further_name_follows_when_the_file_has_moved),
       cmocka_unit_test(test_a_file_that_came_back_is_opened_anew),
       cmocka_unit_test(test_sticky_file_of_a_user),
+      cmocka_unit_test(test_what_is_added_to_an_attribute_is_added_to_both),
+      cmocka_unit_test(test_a_lock_of_the_size_that_is_left_behind_is_told_and_given_back),
+      cmocka_unit_test(test_a_move_is_finished_when_nobody_has_the_lock_of_the_size),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

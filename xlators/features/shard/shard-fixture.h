@@ -33,7 +33,7 @@ struct brick {
   uint64_t len[BLOCKS];
   bool there[BLOCKS];
   int64_t mtime;
-  unsigned locks;
+  unsigned locks, unlocks;
   int name_locks;
   int write_err, add_err; /* once */
 };
@@ -319,6 +319,7 @@ on_lock(struct gi_fop *fop, void *arg)
   struct brick *b = arg;
   assert_string_equal(fop->args.domain, b->s->x->name);
   b->locks += fop->args.type != GI_LK_UNLOCK;
+  b->unlocks += fop->args.type == GI_LK_UNLOCK;
 }
 
 static void

@@ -12,6 +12,8 @@
  */
 #include "xlators/features/shard/shard.h"
 
+#include "libglusterish/probe.h"
+
 #define SH_LEASE_NS GI_NSEC_PER_SEC
 
 static int
@@ -98,6 +100,28 @@ expired(void *arg)
   sh_lease_end(arg);
 }
 
+/* A rebalance may have moved the file while the lock was waited for: whoever looks at the size, as all do who want the lock, finds that out
+ * (sh_contended). */
+static int
+lock_where_it_is(struct sh_file *file, struct gi_fop *fop, enum sh_lease want)
+{
+  for (;;) {
+    file->astray = false;
+    int err = lock(file, fop, want == SH_LEASE_ALONE ? GI_LK_WRITE : GI_LK_READ);
+
+    if (err)
+      return err;
+    file->lease = want;
+    sh_forget(file);                        /* others could change it until now */
+    GI_IGNORE(sh_know(file, fop, fop->fd)); /* who wants to know it asks again */
+    if (!file->astray || file->sh->stopping)
+      return 0;
+    GI_PROBE("shard: a file had moved when its lock came");
+    file->lease = SH_LEASE_NONE;
+    GI_IGNORE(lock(file, fop, GI_LK_UNLOCK)); /* if that fails the brick has lost it */
+  }
+}
+
 static int
 obtain(struct sh_file *file, struct gi_fop *fop, enum sh_lease want)
 {
@@ -107,7 +131,7 @@ obtain(struct sh_file *file, struct gi_fop *fop, enum sh_lease want)
   file->asking = true;
   gi_inode_ref(file->inode);
   gi_list_add_tail(&sh->leases, &file->lease_link);
-  int err = lock(file, fop, want == SH_LEASE_ALONE ? GI_LK_WRITE : GI_LK_READ);
+  int err = lock_where_it_is(file, fop, want);
 
   file->asking = false;
   if (err) {
@@ -116,9 +140,7 @@ obtain(struct sh_file *file, struct gi_fop *fop, enum sh_lease want)
     gi_list_del(&file->lease_link);
     gi_inode_unref(&inode);
   } else {
-    file->lease = want;
     sh->m.locks++;
-    sh_forget(file); /* others could change it until now */
     if (!file->lease_timer.r)
       gi_timer_init(&file->lease_timer, sh->x->reactor, expired, file);
     gi_timer_set(&file->lease_timer, SH_LEASE_NS);
@@ -180,7 +202,9 @@ sh_contended(struct shard *sh, const struct gi_contention *c)
     return false;
   inode = gi_inode_find(sh->x->graph, &c->gfid);
   file = sh_file_of(sh, inode);
-  if (file)
+  if (file && c->moved)
+    file->astray = true;
+  if (file && (!c->moved || !file->asking))
     sh_lease_end(file);
   gi_inode_unref(&inode);
   return true;

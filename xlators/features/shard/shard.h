@@ -96,6 +96,7 @@ struct sh_file {
   /* The lock that keeps the size (shard-lease.c). */
   enum sh_lease lease;
   bool leaving, asking;
+  bool astray; /* the lock is not where the file is any more */
   unsigned users;
   struct sh_waiters lease_waiters;
   struct gi_timer lease_timer;

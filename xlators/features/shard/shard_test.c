@@ -267,6 +267,38 @@ test_times_follow_with_the_lock(void **state)
   brick_end(&b);
 }
 
+static unsigned astray; /* so often */
+
+static void
+on_fstat_astray(struct gi_fop *fop, void *arg)
+{
+  struct brick *b = arg;
+  struct gi_contention c = {.gfid = gfid(BASE), .domain = b->s->x->name, .moved = true};
+
+  if (astray > 0) {
+    astray--;
+    fake_event(b->s, 0, GI_EVENT_CONTENTION, &c);
+  }
+  on_fstat(fop, arg);
+}
+
+/* The file was moved to another set while the lock was waited for: what it keeps away from is there. */
+static void
+test_a_lock_is_taken_where_the_file_is(void **state)
+{
+  struct brick b = {0};
+  brick_start_but(&b, GI_FOP_FSTAT);
+  fake_script_always(b.s, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = on_fstat_astray, .arg = &b});
+  b.size = b.len[0] = 100;
+  astray = 2;
+  assert_int_equal(write_at(&b, 100, 10, O_WRONLY)->rsp.ret, 10);
+  assert_int_equal(astray, 0);
+  assert_int_equal(b.locks, 3);
+  assert_int_equal(b.unlocks, 2);
+  assert_int_equal(b.size, 110);
+  brick_end(&b);
+}
+
 static struct gi_fop *
 unlock(struct brick *b)
 {
@@ -526,6 +558,7 @@ main(void)
       cmocka_unit_test(test_a_replaced_block_is_found_again),
       cmocka_unit_test(test_attributes_are_those_of_the_whole),
       cmocka_unit_test(test_times_follow_with_the_lock),
+      cmocka_unit_test(test_a_lock_is_taken_where_the_file_is),
       cmocka_unit_test(test_times_are_given_before_a_lock_goes),
       cmocka_unit_test(test_our_own_writes_follow_each_other),
       cmocka_unit_test(test_a_new_block_changes_the_file),

@@ -446,6 +446,18 @@ di_move_copy(struct move *m)
   return err;
 }
 
+/* The target is the file already: what is left to do is done with the same locks. */
+int
+di_move_end(struct move *m)
+{
+  int err = di_reb_open(&m->f);
+
+  if (!err)
+    err = exchange_alone(m);
+  di_reb_close(&m->f);
+  return err;
+}
+
 int
 di_move_begin(struct move *m)
 {
@@ -470,9 +482,7 @@ begin(struct move *m)
     err = di_move_look(m, true);
   if (err == ENOENT && m->name.n > 0)
     di_move_drop_target(m);
-  if (!err && m->replaced)
-    err = finish(m);
-  else if (!err)
+  if (!err && !m->replaced)
     err = m->stat.nlink > 1 ? EMLINK : di_move_begin(m);
   di_move_unlock_name(m);
   return err;
@@ -509,7 +519,9 @@ move(struct move *m)
     err = follow_marks(m);
   if (!err)
     err = begin(m);
-  if (!err && !m->replaced) {
+  if (!err && m->replaced) {
+    err = di_move_end(m);
+  } else if (!err) {
     err = di_move_copy(m);
     if (err && !m->switched)
       di_move_unmark(m);

@@ -58,6 +58,33 @@ see_target(struct gi_fop *fop, void *arg)
     note('X');
 }
 
+/* Its copy is the file already, and names it; whoever moved it was killed. */
+static void
+say_unfinished(struct gi_fop *fop, void *arg)
+{
+  bool target = *(const unsigned *)arg == 1;
+  const char *to = target ? "child-0" : "child-1";
+
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? 0644 : 0644 | DI_MOVING));
+  gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", to, (uint32_t)strlen(to) + 1);
+  if (!target)
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), DI_REB_SIZE_KEY, "", 1);
+}
+
+/* L: the lock of the size is taken, l: it is given back; m: the source is what it is to be. */
+static void
+see_size_lock(struct gi_fop *fop, void *arg)
+{
+  if (strcmp(fop->args.domain, ((struct di *)arg)->size_domain) == 0)
+    note(fop->args.type == GI_LK_UNLOCK ? 'l' : 'L');
+}
+
+static void
+see_retired(struct gi_fop *fop, void *arg)
+{
+  note(fop->args.iatt.mode == (S_IFREG | DI_LINKTO_MODE) ? 'm' : '?');
+}
+
 static void
 see_mark(struct gi_fop *fop, void *arg)
 {
@@ -100,6 +127,26 @@ test_target_has_its_times_before_it_is_the_file(void **state)
   assert_non_null(times);
   assert_non_null(end);
   assert_true(times < end); /* who is killed in between is followed by one who takes it for the file, as it is */
+  fake_stack_free(s);
+}
+
+/* While somebody adds to the size of the source that counts. */
+static void
+test_a_move_is_finished_with_the_lock_of_the_size(void **state)
+{
+  static const unsigned number[] = {0, 1};
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 2);
+  struct di_reb r = {.d = di_of(s->x)};
+
+  memset(done, 0, sizeof(done));
+  for (unsigned i = 0; i < 2; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_unfinished, .arg = (void *)(uintptr_t)&number[i]});
+  fake_script_always(s, 0, GI_FOP_INODELK, (struct fake_reply){.fill = see_size_lock, .arg = r.d});
+  fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = see_retired});
+  gi_task_start(s->x->reactor, move, &r);
+  fake_settle(s);
+  assert_int_equal(r.moved, 1);
+  assert_string_equal(done, "Lml");
   fake_stack_free(s);
 }
 
@@ -250,6 +297,7 @@ main(void)
       cmocka_unit_test(test_target_has_its_times_before_it_is_the_file),
       cmocka_unit_test(test_file_that_was_renamed_is_met_by_another_walk),
       cmocka_unit_test(test_the_size_of_a_file_in_blocks_goes_along),
+      cmocka_unit_test(test_a_move_is_finished_with_the_lock_of_the_size),
       cmocka_unit_test(test_which_copies_are_good_is_asked_before_each_comparison),
   };
 

@@ -180,12 +180,23 @@ settle_all(struct names *n)
   return !err && stays ? di_reb_truncate(m->f.r, &m->f.gfid, m->f.from, 0) : err;
 }
 
+/* Somebody was killed when the target was the file, or about to be. */
+static int
+finish(struct names *n)
+{
+  int err = di_move_finish(&n->m);
+
+  return err ? err : settle_all(n);
+}
+
 static int
 exchange(struct move *m)
 {
   struct names *n = GI_CONTAINER(m, struct names, m);
   int err = look_at_all(n, check);
 
+  if (!err && m->replaced)
+    return finish(n);
   if (!err)
     err = di_move_go_over(m);
   return err ? err : settle_all(n);
@@ -257,15 +268,6 @@ aim(struct names *n)
 
 /* ---- all of it ---- */
 
-/* Somebody was killed when the target was the file, or about to be. */
-static int
-finish(struct names *n)
-{
-  int err = di_move_finish(&n->m);
-
-  return err ? err : settle_all(n);
-}
-
 static int
 carry(struct names *n)
 {
@@ -273,7 +275,7 @@ carry(struct names *n)
   int err = look_at_all(n, prepare);
 
   if (!err && m->replaced)
-    return finish(n);
+    return di_move_end(m);
   if (!err)
     err = di_move_begin(m);
   if (!err) {
