@@ -78,7 +78,13 @@ check_disks(struct sim_cluster *c)
 
 /* ---- the run ---- */
 
-/* What bricks without copies lose is lost. */
+/* What bricks without copies lose is lost; what disks lose is judged by the bricks of one set alone. */
+static bool
+keeps_all(const struct sim_cluster *c)
+{
+  return !sim_has_copies(&c->config) || (c->config.spread && c->config.shard);
+}
+
 static uint64_t
 bearable(uint64_t mishaps)
 {
@@ -100,9 +106,9 @@ trouble(struct sim_cluster *c, const struct sim_plan *plan, struct sim_outcome *
     return;
   }
   struct sim_mishaps_plan mishaps = {.every_ns = EVERY_NS, .lasts_ns = LASTS_NS, .only = plan->mishaps};
-  if (!sim_has_copies(&c->config))
+  if (keeps_all(c))
     mishaps.only = bearable(plan->mishaps);
-  if (!sim_has_copies(&c->config) && !mishaps.only) {
+  if (keeps_all(c) && !mishaps.only) {
     sim_world_run(c->w, until, NULL);
     return;
   }

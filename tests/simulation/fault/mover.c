@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define EVERY_NS (3 * SIM_S)
+#define EVERY_FEW_NS (200 * SIM_MS) /* where there are a few files only: or most would be moved before it is killed */
 #define KILL_PERMILLE 400
 #define EMPTY_PERMILLE 600
 #define STATUS_RUNS 1 /* as the management daemon has it */
@@ -82,11 +83,12 @@ next(void *arg)
 {
   struct sim_mover_run *run = arg;
   struct sim_process *p = run->c->mover;
+  uint64_t every = run->c->config.shard ? EVERY_FEW_NS : EVERY_NS;
   if (p->state == SIM_DOWN)
     begin(run->c, &run->rng);
   else if (sim_rng_chance(&run->rng, KILL_PERMILLE) || status(run->c).status != STATUS_RUNS)
     sim_process_crash(p, false);
-  sim_event_set(run->c->w, &run->next, sim_rng_below(&run->rng, 2 * EVERY_NS));
+  sim_event_set(run->c->w, &run->next, sim_rng_below(&run->rng, 2 * every));
 }
 
 struct sim_mover_run *

@@ -46,8 +46,9 @@ sim_quorum_done(struct sim_client *c, uint32_t bricks, const char *fmt, ...)
   const struct sim_cluster_config *config = &c->cluster->config;
   char what[128];
   va_list ap;
-  if (sim_quorum_stored(config, bricks))
-    return;
+  for (unsigned set = 0; set < sim_set_count(config); set++)
+    if (sim_quorum_stored(config, sim_set_part(config, set, bricks)))
+      return;
   va_start(ap, fmt);
   vsnprintf(what, sizeof(what), fmt, ap);
   va_end(ap);

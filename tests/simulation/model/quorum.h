@@ -16,7 +16,7 @@ bool sim_quorum_stored(const struct sim_cluster_config *config, uint32_t bricks)
 /* Of the bricks that others accuse of lacking data of a file (`accusers` of each), those whose copy no heal takes for good: all of them,
  * unless every copy is accused; then those that a quorum accuses. */
 uint32_t sim_quorum_outdated(const struct sim_cluster_config *config, const uint32_t accusers[SIM_BRICKS]);
-/* An acknowledged change was found on these bricks: a violation if that is fewer than the quorum. An arbiter is believed: it
+/* An acknowledged change was found on these bricks: a violation if that is fewer than the quorum of any set. An arbiter is believed: it
  * may have gone since it answered. */
 void sim_quorum_done(struct sim_client *c, uint32_t bricks, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

@@ -132,7 +132,9 @@ draw_place(const struct open *o, unsigned *n)
 {
   struct sim_client *c = o->c;
   *n = sectors(&c->rng);
-  unsigned at = place(&c->rng, *n);
+  unsigned at = place(&c->rng, *n), half = SIM_MODEL_SECTORS / 2;
+  if (sim_set_count(&c->cluster->config) > 1 && at < half && at + *n > half)
+    *n = half - at; /* or no set would have all of it */
   if (o->file % 2 == 0 || !sim_layers_that_know(c->cluster->config.layers))
     return at;
   *n = *n < SMALL / 4 ? *n : SMALL / 4;
@@ -475,6 +477,72 @@ read_sectors(struct sim_cluster *c, unsigned brick, struct gi_fs *fs, const char
   return more > 0 ? (ssize_t)half + more : n;
 }
 
+/* ---- over several sets ---- */
+
+/* The path of half of the sectors, and where in that file they are: the first block, or the second one. False: nobody has it. */
+static bool
+half_path(struct sim_cluster *c, unsigned file, unsigned half, char path[96], uint64_t *offset)
+{
+  char name[16];
+  bool found = half == 0;
+  snprintf(path, 96, SIM_BRICK_DIR "/%s", file_name(file, name));
+  *offset = half ? 0 : first_byte(c);
+  for (unsigned i = 0; i < c->config.bricks && !found; i += sim_set_size(&c->config)) {
+    char base[96];
+    snprintf(base, sizeof(base), "%s", path);
+    found = block_path(c, i, base, path);
+  }
+  return found;
+}
+
+static bool
+is_there(struct gi_fs *fs, const char *path)
+{
+  struct stat st;
+  return gi_fs_stat(fs, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Sets that have it, and not a linkto file only. */
+static unsigned
+homes(struct sim_cluster *c, const char *path)
+{
+  unsigned n = 0;
+  for (unsigned i = 0; i < c->config.bricks; i += sim_set_size(&c->config)) {
+    struct gi_fs *fs = sim_disk_view(c->machine[i].disk);
+    n += is_there(fs, path) && !sim_spread_is_linkto(c, i, path);
+    sim_view_free(&fs);
+  }
+  return n;
+}
+
+static void
+check_half(struct sim_cluster *c, unsigned brick, const struct sim_reader *reader, unsigned file, unsigned half)
+{
+  size_t len = SIM_MODEL_SECTORS * SIM_SECTOR_BYTES / 2;
+  GI_CLEANUP_FREE uint8_t *data = gi_alloc(len);
+  struct gi_fs *fs = sim_disk_view(c->machine[brick].disk);
+  char path[96];
+  uint64_t offset;
+  if (half_path(c, file, half, path, &offset)) {
+    unsigned n = brick == 0 ? homes(c, path) : 1;
+    if (n > 1 || (n == 0 && half == 0))
+      sim_violation(c->w, "%s is on %u sets", path, n);
+    if (is_there(fs, path) && !sim_spread_is_linkto(c, brick, path)) {
+      int fd = gi_fs_openat(fs, AT_FDCWD, path, O_RDONLY, 0);
+      memset(data, 0, len);
+      if (fd < 0 || gi_fs_pread(fs, fd, data, len, (off_t)offset) < 0)
+        sim_violation(c->w, "%s: %s cannot be read", reader->name, path);
+      else
+        sim_model_check(c->model, reader, file, half * SIM_MODEL_SECTORS / 2, SIM_MODEL_SECTORS / 2, data, len);
+      if (fd >= 0)
+        gi_fs_close(fs, fd);
+    }
+  }
+  sim_view_free(&fs);
+}
+
+/* ---- in the end ---- */
+
 /* What a brick holds in the end, judged like a read. */
 void
 sim_register_check_disk(struct sim_cluster *c, unsigned brick)
@@ -486,6 +554,11 @@ sim_register_check_disk(struct sim_cluster *c, unsigned brick)
   struct sim_reader reader = {
       .name = who, .number = SIM_CLIENTS, .opened = sim_model_now(c->model), .begin = sim_model_now(c->model)};
   for (unsigned i = 0; i < files(c); i++) {
+    if (sim_set_count(&c->config) > 1) {
+      check_half(c, brick, &reader, i, 0);
+      check_half(c, brick, &reader, i, 1);
+      continue;
+    }
     snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s", file_name(i, name));
     ssize_t n = read_sectors(c, brick, fs, path, data);
     if (n < 0)

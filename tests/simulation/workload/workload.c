@@ -229,6 +229,8 @@ const struct sim_workload sim_workloads[] = {
      sim_register_check_disk},
     {"sharded", "records in files that are kept in blocks", sim_register_session, sim_register_setup, sim_register_check_disk,
      .shard = true},
+    {"images", "the same over several sets, while a rebalance moves the blocks", sim_register_session, sim_register_setup,
+     sim_register_check_disk, .spread = true, .shard = true, .moves = true},
     {"names", "names made, linked, renamed and removed, in shared directories and own ones, and judged", sim_names_session,
      sim_names_setup, sim_names_check_disk},
     {"spread", "the same over several sets", sim_names_session, sim_names_setup, sim_spread_check_disk, true, sim_spread_sweep},
