@@ -340,8 +340,13 @@ int di_linkto_remove(struct di *d, struct gi_fop *fop, const struct gi_loc *loc,
 /* The file on `child` is renamed from fop->loc to fop->loc2, and what that replaces is elsewhere. 0 or errno. */
 int di_note_make(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child);
 void di_note_drop(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child);
+/* The same of a directory, on all subvolumes; `decides`: that on which it is renamed first. */
+int di_note_make_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned decides);
+void di_note_drop_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid);
 /* A lookup's reply has one. */
 bool di_has_note(const struct di *d, const struct gi_fop *reply);
+/* A subvolume whose directory has one; -1: none. */
+int di_found_note(const struct di *d, const struct di_found *f);
 /* Brings to its end what it tells of, unless somebody does that already: then when they have. */
 void di_note_settle(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child);
 
@@ -356,6 +361,15 @@ enum gi_verdict di_dir_op(struct di *d, struct gi_fop *fop);
 /* The rename of a directory; `dst`: what has the new name, or NULL. */
 enum gi_verdict di_rename_dir(struct di *d, struct gi_fop *fop, const struct gi_iatt *src, const struct gi_iatt *dst,
                               unsigned src_hashed, unsigned dst_hashed);
+
+/* One that did not end, under its locks: `rename` is a RENAME of that directory, which is never answered. 0: it has one name on all
+ * subvolumes now, or errno. */
+int di_rename_dir_end(struct di *d, struct gi_fop *rename, const struct gi_gfid *gfid, int decides);
+/* A directory is renamed on the subvolumes of `mask` as `fop` says, or `back`. 0, or why one refused or could not be asked. *done: where it
+ * has been renamed. */
+int di_rename_dir_on(struct di *d, struct gi_fop *fop, uint64_t mask, bool back, uint64_t *done);
+/* Where the directory of that gfid was found. */
+uint64_t di_found_of(const struct di_found *f, const struct gi_gfid *gfid);
 
 /* Cookies of listings over `leafs` subvolumes. Of large offsets the lowest bits are lost. */
 uint64_t di_cookie_encode(uint64_t off, unsigned leaf, unsigned leafs);

@@ -244,7 +244,7 @@ di_merge_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, struct 
   const struct gi_gfid *gfid;
   struct gi_inode *inode;
   struct di_inode *i;
-  uint64_t differ;
+  uint64_t differ, missing;
   int32_t mark;
 
   GI_ASSERT(f->dir);
@@ -265,8 +265,9 @@ di_merge_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, struct 
   i->mtime = stat->mtime;
   i->ctime = stat->ctime;
   mark = i->mds ? unsynced(d, reply_of(f, *best)) : 0;
-  if (f->absent || differ || !i->layout->whole)
-    di_heal_dir(d, fop, loc, stat, f->absent, differ);
+  missing = di_found_note(d, f) < 0 ? f->absent : 0; /* in the middle of a rename it is there under its other name */
+  if (missing || differ || !i->layout->whole)
+    di_heal_dir(d, fop, loc, stat, missing, differ);
   if (!i->mds && f->dir == di_all(d) && loc->name)
     di_name_mds(d, fop, loc, i, gfid);
   if (mark && f->dir == di_all(d))

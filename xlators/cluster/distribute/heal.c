@@ -255,6 +255,20 @@ give_attrs(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat, uint64_
   gi_fop_unref(h);
 }
 
+/* Subvolumes of `mask` that have it under another name, in the middle of a rename: a second one would hide it there. */
+static uint64_t
+elsewhere(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, uint64_t mask)
+{
+  struct gi_loc object = {.gfid = *gfid};
+  struct di_found f;
+  uint64_t has;
+
+  di_find(d, fop, &object, mask, &f);
+  has = mask & ~f.absent;
+  di_found_end(&f);
+  return has;
+}
+
 /* Under the lock of its name, if it still has it. The subvolumes where it was made. */
 static uint64_t
 make_missing(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, uint64_t missing,
@@ -275,6 +289,8 @@ make_missing(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const s
   di_foreach(i, f.dir) if (!gi_gfid_equal(&gi_fan_reply(&f.ask.fan, (unsigned)i)->rsp.stat.gfid, &stat->gfid)) has = 0;
   missing &= f.absent;
   di_found_end(&f);
+  if (has && missing)
+    missing &= ~elsewhere(d, fop, &stat->gfid, missing);
   if (has && missing) {
     struct gi_fop *h = make_fop(fop, loc, stat);
 

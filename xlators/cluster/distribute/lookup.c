@@ -245,13 +245,27 @@ tell_duplicate(struct di *d, struct gi_fop *fop, uint64_t file, unsigned used)
          d->x->children[b]->name, d->x->children[used]->name);
 }
 
+/* A directory under a name that not all have, while it is renamed. */
+static bool
+half_renamed(const struct di *d, const struct gi_fop *fop, const struct di_found *f, int noted)
+{
+  return noted >= 0 && fop->loc.name && (f->absent || f->file || d->up == di_all(d));
+}
+
 static enum gi_verdict
 judge(struct di *d, struct gi_fop *fop, struct di_found *f, int hashed)
 {
   unsigned child;
   struct gi_iatt stat;
   bool wanting, wrong, named = fop->loc.name != NULL;
+  int noted = di_found_note(d, f);
 
+  if (half_renamed(d, fop, f, noted)) {
+    if (!di_fop_of(fop, d)->noted)
+      return once_more(d, fop, gi_fan_reply(&f->ask.fan, (unsigned)noted), (unsigned)noted);
+    if (f->absent)
+      return gi_fop_fail(fop, d->up == di_all(d) ? EIO : ENOTCONN); /* which name it has is not decided */
+  }
   if (f->file && f->dir)
     return gi_fop_fail(fop, EIO);
   if (f->dir)

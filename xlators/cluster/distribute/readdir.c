@@ -253,7 +253,7 @@ is_linkto(struct listing *l, const struct gi_dirent *e)
   return gi_dict_get(e->xdata, l->d->linkto_key) && look_for_linkto(l, e);
 }
 
-/* A file that carries the note of a rename may have the name here, and another file elsewhere: a lookup knows which counts. */
+/* What carries the note of a rename may have the name here, and another one, or none, elsewhere: a lookup knows which counts. */
 static bool
 is_found_here(struct listing *l, const struct gi_dirent *e)
 {
@@ -269,17 +269,20 @@ is_found_here(struct listing *l, const struct gi_dirent *e)
   err = di_resolve(l->d, l->fop, &loc, &child, &stat);
   if (err && err != ENOENT)
     l->err = err;
-  return !err && child == (int)l->leaf && gi_gfid_equal(&stat.gfid, &e->stat.gfid);
+  return !err && (child == (int)l->leaf || S_ISDIR(stat.mode)) &&
+         (!gi_iatt_valid(&e->stat) || gi_gfid_equal(&stat.gfid, &e->stat.gfid));
 }
 
 static bool
 wanted(struct listing *l, const struct gi_dirent *e)
 {
-  if (S_ISDIR(e->stat.mode) || (!gi_iatt_valid(&e->stat) && e->type == DT_DIR))
-    return !told_of_dir(l, e);
-  if (is_linkto(l, e))
+  bool dir = S_ISDIR(e->stat.mode) || (!gi_iatt_valid(&e->stat) && e->type == DT_DIR);
+
+  if (!dir && is_linkto(l, e))
     return false;
-  return !gi_dict_get(e->xdata, l->d->note_key) || is_found_here(l, e);
+  if (gi_dict_get(e->xdata, l->d->note_key) && !is_found_here(l, e))
+    return false;
+  return !dir || !told_of_dir(l, e);
 }
 
 static void

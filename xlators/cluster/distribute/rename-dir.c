@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * RENAME of a directory, which is on all subvolumes: all must be up. It begins
- * where the new name belongs; if another subvolume then refuses, those that
- * have done it are told to rename it back.
+ * where the new name belongs, and is decided when it is done there; if another
+ * subvolume then refuses, those that have done it are told to rename it back.
+ *
+ * Who is killed, or loses a subvolume, leaves different names on them. The
+ * directory carries a note meanwhile (rename-note.c), and a lookup that finds it
+ * ends the rename. Until then nothing is made under a name where it is missing.
  */
 #include "xlators/cluster/distribute/di.h"
 
@@ -10,38 +14,54 @@
 
 #include <errno.h>
 
-static void
-rename_back(struct di *d, struct gi_fop *fop, uint64_t mask)
+/* Both names are what they were: nobody can change that now. */
+static bool
+unchanged(struct di *d, struct gi_fop *fop, const struct gi_iatt *src, unsigned first)
 {
-  struct gi_fop *h = di_helper(fop, GI_FOP_RENAME);
-  struct di_ask ask;
+  struct di_found f;
+  bool same;
 
-  GI_ASSERT(mask && !(mask & ~di_all(d)));
-  gi_loc_copy_name(&h->loc, &fop->loc2);
-  gi_loc_copy(&h->loc2, &fop->loc);
-  di_ask_copy(d, &ask, h, mask);
-  if (ask.fan.failed)
-    gi_log(GI_LOG_ERROR, d->x->name, GI_MSG_DISTRIBUTE + 5,
-           "%s: a rename that failed could not be undone on all subvolumes: the directory has two names", fop->loc.name);
-  di_ask_end(&ask);
-  gi_fop_unref(h);
+  di_find(d, fop, &fop->loc, 1ull << first, &f);
+  same = di_found_of(&f, &src->gfid) == f.dir && !f.file && !f.linkto;
+  di_found_end(&f);
+  return same;
 }
 
+/* *over: it has one name on all subvolumes, whatever became of it. */
 static int
-rename_all(struct di *d, struct gi_fop *fop, unsigned first)
+rename_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned first, bool *over)
 {
   GI_ASSERT(d->n > 1 && first < d->n);
 
   struct di_ask ask;
+  uint64_t done;
   int err = di_pass(d, fop, first);
 
+  *over = err != ENOTCONN;
   if (err)
     return err;
   di_ask_copy(d, &ask, fop, di_all(d) & ~(1ull << first));
   err = di_ask_refusal(&ask); /* where it is missing a lookup makes it, under the new name */
+  if (err && err != ENOTCONN)
+    GI_IGNORE(di_rename_dir_on(d, fop, ask.fan.ok | 1ull << first, true, &done)); /* looked at below */
   if (err)
-    rename_back(d, fop, ask.fan.ok | 1ull << first);
+    *over = err != ENOTCONN && di_rename_dir_end(d, fop, gfid, (int)first) == 0;
   di_ask_end(&ask);
+  return err;
+}
+
+/* Under the locks of both names. */
+static int
+rename_noted(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned first)
+{
+  bool over;
+  int err = di_note_make_all(d, fop, gfid, first);
+
+  if (err)
+    return err;
+  err = rename_all(d, fop, gfid, first, &over);
+  if (over)
+    di_note_drop_all(d, fop, gfid);
   return err;
 }
 
@@ -62,10 +82,12 @@ di_rename_dir(struct di *d, struct gi_fop *fop, const struct gi_iatt *src, const
     return gi_fop_ok(fop, 0);
   }
   err = di_lock_names(d, fop, &locks, src_hashed, dst_hashed);
+  if (!err && !unchanged(d, fop, src, dst_hashed))
+    err = EAGAIN;
   if (!err && dst)
     err = di_dir_empty(d, fop, dst);
   if (!err)
-    err = rename_all(d, fop, dst_hashed);
+    err = rename_noted(d, fop, &src->gfid, dst_hashed);
   di_unlock(d, fop, &locks);
   if (err)
     return gi_fop_fail(fop, err);

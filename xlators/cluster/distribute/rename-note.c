@@ -6,6 +6,9 @@
  * names meanwhile. A lookup that finds a file with a note takes the locks of the
  * rename, and if the note is still there it is nobody's any more: what the rename
  * has decided is carried out, or what it had begun is taken back.
+ *
+ * A directory carries it on all subvolumes, for each renames its own. The note
+ * says which of them decides (rename-dir.c).
  */
 #include "xlators/cluster/distribute/di.h"
 
@@ -15,12 +18,16 @@
 
 /* Of each name: the gfid of the directory as text, the name, NUL. */
 #define NAME_BYTES (GI_UUID_TEXT - 1 + GI_NAME_MAX + 1)
+/* Two of them; of a directory the name of a subvolume comes third. */
+#define NOTE_BYTES (2 * NAME_BYTES + GI_NAME_MAX + 1)
 
 struct note {
   struct di *d;
   struct gi_fop *fop; /* a RENAME between the two names, which is never sent */
   struct gi_gfid gfid;
-  unsigned child; /* where the file is */
+  unsigned child; /* where the file is; of a directory: any that has the note */
+  bool dir;
+  int decides; /* of a directory: the subvolume that does; -1: it has left */
   unsigned src_hashed, dst_hashed;
   char name[2][GI_NAME_MAX + 1];
 };
@@ -36,28 +43,71 @@ write_name(char *to, const struct gi_loc *loc)
   return (uint32_t)snprintf(to, NAME_BYTES, "%s%s", text, loc->name) + 1;
 }
 
-int
-di_note_make(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child)
+/* `decides`: of a directory; else NULL. */
+static struct gi_fop *
+make_fop(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, const char *decides)
 {
   struct gi_fop *h = di_own_fop(fop, GI_FOP_SETXATTR, gfid);
-  char value[2 * NAME_BYTES];
+  char value[NOTE_BYTES];
   uint32_t len;
 
   GI_ASSERT(strlen(fop->loc.name) <= GI_NAME_MAX && strlen(fop->loc2.name) <= GI_NAME_MAX);
+  GI_ASSERT(!decides || strlen(decides) <= GI_NAME_MAX);
   len = write_name(value, &fop->loc);
   len += write_name(value + len, &fop->loc2);
+  if (decides)
+    len += (uint32_t)snprintf(value + len, sizeof(value) - len, "%s", decides) + 1;
   h->args.dict = gi_dict_new();
   gi_dict_set_bin(h->args.dict, d->note_key, value, len);
-  return di_do_drop(d, h, child);
+  return h;
+}
+
+int
+di_note_make(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child)
+{
+  return di_do_drop(d, make_fop(d, fop, gfid, NULL), child);
+}
+
+int
+di_note_make_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned decides)
+{
+  struct gi_fop *h = make_fop(d, fop, gfid, d->x->children[decides]->name);
+  struct di_ask ask;
+  int err;
+
+  di_ask_copy(d, &ask, h, di_all(d));
+  err = di_ask_refusal(&ask); /* a subvolume that does not have it renames nothing */
+  if (err)
+    di_note_drop_all(d, fop, gfid);
+  di_ask_end(&ask);
+  gi_fop_unref(h);
+  return err;
+}
+
+static struct gi_fop *
+drop_fop(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid)
+{
+  struct gi_fop *h = di_own_fop(fop, GI_FOP_REMOVEXATTR, gfid);
+
+  h->args.name = d->note_key;
+  return h;
 }
 
 void
 di_note_drop(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child)
 {
-  struct gi_fop *h = di_own_fop(fop, GI_FOP_REMOVEXATTR, gfid);
+  GI_IGNORE(di_do_drop(d, drop_fop(d, fop, gfid), child)); /* then a lookup does */
+}
 
-  h->args.name = d->note_key;
-  GI_IGNORE(di_do_drop(d, h, child)); /* then a lookup does */
+void
+di_note_drop_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid)
+{
+  struct gi_fop *h = drop_fop(d, fop, gfid);
+  struct di_ask ask;
+
+  di_ask_copy(d, &ask, h, di_all(d)); /* where it stays a lookup drops it */
+  di_ask_end(&ask);
+  gi_fop_unref(h);
 }
 
 /* ---- read by who finds it ---- */
@@ -82,19 +132,32 @@ read_name(struct note *n, unsigned i, const char *bytes, size_t len)
   return true;
 }
 
+/* The string behind `at`; NULL: there is none that ends before `end`. */
+static const char *
+next_string(const char *at, const char *end)
+{
+  const char *next = at ? at + strlen(at) + 1 : NULL;
+
+  return next && next < end ? next : NULL;
+}
+
 static bool
 read_note(struct note *n, const struct gi_fop *reply)
 {
   const void *value;
+  const char *first, *second, *third, *end;
   uint32_t len;
-  const char *second;
 
   if (!gi_dict_get_bin(reply->rsp.xdata, n->d->note_key, &value, &len) || len == 0 || ((const char *)value)[len - 1] != '\0')
     return false;
-  second = (const char *)value + strlen(value) + 1;
-  if (second >= (const char *)value + len || second + strlen(second) + 1 != (const char *)value + len)
+  first = value;
+  end = first + len;
+  second = next_string(first, end);
+  third = next_string(second, end);
+  if (!second || !third != !n->dir || next_string(third ? third : second, end))
     return false;
-  return read_name(n, 0, value, strlen(value) + 1) && read_name(n, 1, second, strlen(second) + 1);
+  n->decides = third ? di_by_name(n->d, third) : -1;
+  return read_name(n, 0, first, strlen(first) + 1) && read_name(n, 1, second, strlen(second) + 1);
 }
 
 static int
@@ -186,10 +249,25 @@ still_there(struct note *n)
   struct di_found f;
   bool there;
 
-  di_find(n->d, n->fop, &object, 1ull << n->child, &f);
-  there = f.file && gi_dict_get(gi_fan_reply(&f.ask.fan, n->child)->rsp.xdata, n->d->note_key);
+  di_find(n->d, n->fop, &object, n->dir ? di_all(n->d) : 1ull << n->child, &f);
+  there = n->dir ? di_found_note(n->d, &f) >= 0
+                 : f.file && gi_dict_get(gi_fan_reply(&f.ask.fan, n->child)->rsp.xdata, n->d->note_key);
   di_found_end(&f);
   return there;
+}
+
+static int
+end_rename(struct note *n)
+{
+  int err = n->dir ? di_rename_dir_end(n->d, n->fop, &n->gfid, n->decides) : judge(n);
+
+  if (err)
+    return err;
+  if (n->dir)
+    di_note_drop_all(n->d, n->fop, &n->gfid);
+  else
+    di_note_drop(n->d, n->fop, &n->gfid, n->child);
+  return 0;
 }
 
 static int
@@ -197,7 +275,7 @@ settle(struct note *n)
 {
   struct gi_loc object = {.gfid = n->gfid};
   struct di_locks locks = {0};
-  int err = di_lock(n->d, n->fop, &locks, DI_LOCK_MIGRATE, n->child, &object, NULL);
+  int err = n->dir ? 0 : di_lock(n->d, n->fop, &locks, DI_LOCK_MIGRATE, n->child, &object, NULL);
 
   if (!err)
     err = hashed_of(n, &n->fop->loc, &n->src_hashed);
@@ -205,11 +283,8 @@ settle(struct note *n)
     err = hashed_of(n, &n->fop->loc2, &n->dst_hashed);
   if (!err)
     err = di_lock_names(n->d, n->fop, &locks, n->src_hashed, n->dst_hashed);
-  if (!err && still_there(n)) {
-    err = judge(n);
-    if (!err)
-      di_note_drop(n->d, n->fop, &n->gfid, n->child);
-  }
+  if (!err && still_there(n))
+    err = end_rename(n);
   di_unlock(n->d, n->fop, &locks);
   return err;
 }
@@ -217,13 +292,26 @@ settle(struct note *n)
 bool
 di_has_note(const struct di *d, const struct gi_fop *reply)
 {
-  return gi_dict_get(reply->rsp.xdata, d->note_key) && S_ISREG(reply->rsp.stat.mode) && !di_is_linkto(d, reply);
+  uint32_t mode = reply->rsp.stat.mode;
+
+  return gi_dict_get(reply->rsp.xdata, d->note_key) && (S_ISDIR(mode) || (S_ISREG(mode) && !di_is_linkto(d, reply)));
+}
+
+int
+di_found_note(const struct di *d, const struct di_found *f)
+{
+  di_foreach(i, f->dir) if (di_has_note(d, gi_fan_reply(&f->ask.fan, (unsigned)i))) return (int)i;
+  return -1;
 }
 
 void
 di_note_settle(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child)
 {
-  struct note n = {.d = d, .fop = di_helper(fop, GI_FOP_RENAME), .gfid = reply->rsp.stat.gfid, .child = child};
+  struct note n = {.d = d,
+                   .fop = di_helper(fop, GI_FOP_RENAME),
+                   .gfid = reply->rsp.stat.gfid,
+                   .child = child,
+                   .dir = S_ISDIR(reply->rsp.stat.mode)};
   int err;
 
   GI_ASSERT(child < d->n && !gi_gfid_is_none(&n.gfid));
@@ -232,7 +320,7 @@ di_note_settle(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
     gi_log(GI_LOG_INFO, d->x->name, GI_MSG_DISTRIBUTE + 9, "a rename of %s to %s that did not end: %s", n.fop->loc.name,
            n.fop->loc2.name, err ? strerror(err) : "settled");
   } else {
-    di_note_drop(d, fop, &n.gfid, child); /* it says nothing */
+    di_note_drop(d, fop, &n.gfid, child); /* it says nothing, at least there */
   }
   gi_fop_unref(n.fop);
 }

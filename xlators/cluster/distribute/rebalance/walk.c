@@ -93,7 +93,7 @@ di_reb_all_up(struct di_reb *r)
 
 /* ---- layouts ---- */
 
-/* Looks the directory up on all subvolumes, which makes it where it is missing. */
+/* Looks the directory up on all subvolumes, which makes it where it is missing, and ends a rename of it. */
 static int
 visit(struct di_reb *r, const struct place *p)
 {
@@ -101,11 +101,17 @@ visit(struct di_reb *r, const struct place *p)
   struct di_found f;
   struct gi_iatt stat;
   unsigned best;
-  int err;
+  int err, noted;
 
   di_find(r->d, r->base, &loc, di_all(r->d), &f);
+  noted = loc.name ? di_found_note(r->d, &f) : -1;
+  if (noted >= 0) {
+    di_note_settle(r->d, r->base, gi_fan_reply(&f.ask.fan, (unsigned)noted), (unsigned)noted);
+    di_found_end(&f);
+    di_find(r->d, r->base, &loc, di_all(r->d), &f);
+  }
   err = f.dir ? di_merge_dir(r->d, r->base, &loc, &f, &stat, &best) : f.failed ? ENOTCONN : ENOENT;
-  if (!err && f.failed)
+  if (!err && (f.failed || (f.absent && di_found_note(r->d, &f) >= 0)))
     err = ENOTCONN;
   di_found_end(&f);
   return err;

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rename of a directory over four fake subvolumes, one of which may be lost
+ * or refuse: all have one name in the end.
+ */
+#include "xlators/cluster/distribute/spread-fixture.h"
+
+#define N 4
+#define MOVED_GFID 21
+#define NOTE KEY ".rename"
+
+enum place { OLD, NEW, NOWHERE };
+
+struct holder {
+  struct part *part;
+  enum place at;
+  uint8_t note[1024];
+  uint32_t noted; /* bytes; 0: none */
+  int refuses;    /* errno of its next RENAME; 0: none */
+  bool does;      /* and does it none the less: the answer is lost */
+};
+
+struct bench {
+  struct fake_stack *s;
+  struct holder h[N];
+  char old[16], new[16];
+};
+
+static struct bench *bench;
+
+static void
+say_moved(struct gi_fop *fop, struct holder *h)
+{
+  say_dir(fop, h->part);
+  attr_of(&fop->rsp.stat, MOVED_GFID, S_IFDIR | 0755);
+  if (h->noted)
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), NOTE, h->note, h->noted);
+}
+
+static void
+say_lookup(struct gi_fop *fop, void *arg)
+{
+  struct holder *h = arg;
+  const char *name = fop->loc.name;
+  const struct gi_gfid *gfid = fop->loc.inode ? &fop->loc.inode->gfid : &fop->loc.gfid;
+
+  if (!name && gfid->b[0] == DIR_GFID)
+    say_dir(fop, h->part);
+  else if (!name ? h->at != NOWHERE : h->at != NOWHERE && strcmp(name, h->at == OLD ? bench->old : bench->new) == 0)
+    say_moved(fop, h);
+  else
+    gi_fop_fail(fop, ENOENT);
+}
+
+static void
+do_rename(struct gi_fop *fop, void *arg)
+{
+  struct holder *h = arg;
+  enum place from = strcmp(fop->loc.name, bench->old) == 0 ? OLD : NEW;
+  int err = h->refuses;
+
+  h->refuses = 0;
+  if (!err && h->at != from)
+    err = ENOENT;
+  if (!err || h->does)
+    h->at = from == OLD ? NEW : OLD;
+  if (err)
+    gi_fop_fail(fop, err);
+  else
+    say_moved(fop, h);
+}
+
+static void
+do_set(struct gi_fop *fop, void *arg)
+{
+  struct holder *h = arg;
+  const void *bytes;
+
+  if (gi_dict_get_bin(fop->args.dict, NOTE, &bytes, &h->noted))
+    memcpy(h->note, bytes, h->noted);
+}
+
+static void
+do_remove(struct gi_fop *fop, void *arg)
+{
+  struct holder *h = arg;
+
+  if (strcmp(fop->args.name, NOTE) == 0)
+    h->noted = 0;
+}
+
+static void
+bench_begin(struct bench *b)
+{
+  memset(b, 0, sizeof(*b));
+  b->s = stack_with_dir(N, 0);
+  bench = b;
+  strcpy(b->old, name_on(2, N));
+  strcpy(b->new, name_on(1, N));
+  for (unsigned i = 0; i < N; i++) {
+    b->h[i].part = &parts[i];
+    fake_script_always(b->s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_lookup, .arg = &b->h[i]});
+    fake_script_always(b->s, i, GI_FOP_RENAME, (struct fake_reply){.fill = do_rename, .arg = &b->h[i]});
+    fake_script_always(b->s, i, GI_FOP_SETXATTR, (struct fake_reply){.fill = do_set, .arg = &b->h[i]});
+    fake_script_always(b->s, i, GI_FOP_REMOVEXATTR, (struct fake_reply){.fill = do_remove, .arg = &b->h[i]});
+  }
+}
+
+static int
+rename_it(struct bench *b)
+{
+  struct gi_fop *f = entry_fop(b->s, GI_FOP_RENAME, b->old);
+
+  gi_fop_set_entry(f, &f->loc2, fake_inode(b->s, DIR_GFID), b->new);
+  fake_submit(b->s, f);
+  return f->rsp.ret < 0 ? f->rsp.err : 0;
+}
+
+static int
+look_up(struct bench *b, const char *name)
+{
+  struct gi_fop *f = entry_fop(b->s, GI_FOP_LOOKUP, name);
+
+  fake_submit(b->s, f);
+  return f->rsp.ret < 0 ? f->rsp.err : 0;
+}
+
+/* All have it under that name, without a note, and none has made it anew. */
+static void
+assert_settled(struct bench *b, enum place at)
+{
+  for (unsigned i = 0; i < N; i++) {
+    assert_int_equal(b->h[i].at, at);
+    assert_int_equal(b->h[i].noted, 0);
+    assert_int_equal(fake_count(b->s, i, GI_FOP_MKDIR), 0);
+  }
+  assert_int_equal(look_up(b, b->old), at == OLD ? 0 : ENOENT);
+  assert_int_equal(look_up(b, b->new), at == NEW ? 0 : ENOENT);
+}
+
+static void
+test_all_rename(void **state)
+{
+  struct bench b;
+
+  bench_begin(&b);
+  assert_int_equal(rename_it(&b), 0);
+  for (unsigned i = 0; i < N; i++)
+    assert_int_equal(fake_count(b.s, i, GI_FOP_RENAME), 1);
+  assert_settled(&b, NEW);
+  fake_stack_free(b.s);
+}
+
+static void
+test_one_refuses(void **state)
+{
+  struct bench b;
+
+  bench_begin(&b);
+  b.h[3].refuses = ENOSPC;
+  assert_int_equal(rename_it(&b), ENOSPC);
+  assert_settled(&b, OLD);
+  fake_stack_free(b.s);
+}
+
+/* Whichever is lost, whether it has done it or not, whichever name is looked up then. */
+static void
+test_one_is_lost_in_the_middle(void **state)
+{
+  for (unsigned i = 0; i < N * 4; i++) {
+    unsigned lost = i / 4;
+    bool decides = lost == 1, does = i & 1;
+    struct bench b;
+
+    bench_begin(&b);
+    b.h[lost].refuses = ENOTCONN;
+    b.h[lost].does = does;
+    assert_int_equal(rename_it(&b), ENOTCONN);
+    look_up(&b, i & 2 ? b.old : b.new);
+    look_up(&b, i & 2 ? b.new : b.old);
+    assert_settled(&b, decides && !does ? OLD : NEW);
+    fake_stack_free(b.s);
+  }
+}
+
+/* Of one who leaves no note: two of one gfid would hide what is in the first. */
+static void
+test_it_is_not_made_where_it_has_another_name(void **state)
+{
+  struct bench b;
+
+  bench_begin(&b);
+  b.h[3].at = NEW;
+  look_up(&b, b.old);
+  look_up(&b, b.new);
+  for (unsigned i = 0; i < N; i++)
+    assert_int_equal(fake_count(b.s, i, GI_FOP_MKDIR), 0);
+  b.h[3].at = NOWHERE;
+  look_up(&b, b.old);
+  assert_int_equal(fake_count(b.s, 3, GI_FOP_MKDIR), 1);
+  fake_stack_free(b.s);
+}
+
+static void
+test_a_note_that_says_nothing_goes(void **state)
+{
+  static const char *const words[] = {"", "x", "0123\0name\0vol",
+                                      "00000000-0000-0000-0000-000000000005a\0"
+                                      "00000000-0000-0000-0000-000000000005b"};
+
+  for (unsigned i = 0; i < GI_ARRAY_LEN(words); i++) {
+    struct bench b;
+
+    bench_begin(&b);
+    b.h[2].noted = 80;
+    memcpy(b.h[2].note, words[i], strlen(words[i]) + 1);
+    assert_int_equal(look_up(&b, b.old), 0);
+    assert_settled(&b, OLD);
+    fake_stack_free(b.s);
+  }
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_all_rename),
+      cmocka_unit_test(test_one_refuses),
+      cmocka_unit_test(test_one_is_lost_in_the_middle),
+      cmocka_unit_test(test_it_is_not_made_where_it_has_another_name),
+      cmocka_unit_test(test_a_note_that_says_nothing_goes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
