@@ -100,14 +100,20 @@ found_dir(struct di *d, struct gi_fop *fop, struct di_found *f)
   return GI_ANSWERED;
 }
 
-/* The subvolume where the name belongs says that it is not there, and the directory has the layout that it was made with: a file
- * elsewhere would have a linkto file here. So one that is down cannot have it. */
+/* The directory has the layout that it was made with: a file elsewhere than where its name belongs has a linkto file there. */
 static bool
-elsewhere_is_announced(struct di *d, struct gi_fop *fop, const struct di_found *f, int hashed)
+announces(const struct di *d, const struct gi_fop *fop)
 {
   const struct di_layout *l = di_layout_known(d, fop->loc.parent);
 
-  return l && fop->loc.name && hashed >= 0 && (f->absent >> hashed & 1) && l->whole && l->committed && l->commit == 0;
+  return l && l->whole && l->committed && l->commit == 0;
+}
+
+/* The subvolume where the name belongs says that it is not there: so one that is down cannot have it. */
+static bool
+elsewhere_is_announced(struct di *d, struct gi_fop *fop, const struct di_found *f, int hashed)
+{
+  return fop->loc.name && hashed >= 0 && (f->absent >> hashed & 1) && announces(d, fop);
 }
 
 static enum gi_verdict
@@ -291,6 +297,22 @@ judge(struct di *d, struct gi_fop *fop, struct di_found *f, int hashed)
 
 /* ---- the search ---- */
 
+/* What the subvolume where the name belongs has said, and what the others say. */
+static enum gi_verdict
+ask_others(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned hashed)
+{
+  struct di_found f;
+  enum gi_verdict v;
+
+  GI_ASSERT(d->n > 1 && reply);
+  di_find(d, fop, &fop->loc, di_all(d) & ~(1ull << hashed), &f);
+  di_found_add(d, &f, hashed, reply);
+  gi_fan_keep(&f.ask.fan, hashed, gi_fop_ref(reply));
+  v = judge(d, fop, &f, (int)hashed);
+  di_found_end(&f);
+  return v;
+}
+
 static enum gi_verdict
 everywhere(struct di *d, struct gi_fop *fop, int hashed)
 {
@@ -304,20 +326,15 @@ everywhere(struct di *d, struct gi_fop *fop, int hashed)
   return v;
 }
 
-/* The reply of the subvolume where the name belongs says that it is a directory: the others are asked too. */
+/* The subvolume where the name belongs does not have it. It is asked once more where a file may come to it meanwhile of which it knew
+ * nothing: from where it was to where it belongs, past this search. */
 static enum gi_verdict
-directory(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned hashed)
+not_there(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned hashed)
 {
-  struct di_found f;
-  enum gi_verdict v;
-
-  GI_ASSERT(S_ISDIR(reply->rsp.stat.mode));
-  di_find(d, fop, &fop->loc, di_all(d) & ~(1ull << hashed), &f);
-  di_found_add(d, &f, hashed, reply);
-  gi_fan_keep(&f.ask.fan, hashed, gi_fop_ref(reply));
-  v = judge(d, fop, &f, (int)hashed);
-  di_found_end(&f);
-  return v;
+  if (reply->rsp.err != ENOENT || !announces(d, fop))
+    return everywhere(d, fop, (int)hashed);
+  d->metrics.everywhere++;
+  return ask_others(d, fop, reply, hashed);
 }
 
 static enum gi_verdict
@@ -395,10 +412,10 @@ by_name(struct di *d, struct gi_fop *fop)
       d->metrics.optimised++;
       return gi_fop_fail(fop, ENOENT);
     }
-    return everywhere(d, fop, hashed);
+    return not_there(d, fop, first, (unsigned)hashed);
   }
-  if (S_ISDIR(first->rsp.stat.mode))
-    v = directory(d, fop, first, (unsigned)hashed);
+  if (S_ISDIR(first->rsp.stat.mode)) /* the others are asked too */
+    v = ask_others(d, fop, first, (unsigned)hashed);
   else if (di_is_linkto(d, first))
     v = follow(d, fop, first, (unsigned)hashed);
   else
