@@ -237,11 +237,20 @@ expect(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid)
   gi_dict_set_gfid(gi_fop_xdata(fop), GI_EXPECTED_KEY, gfid);
 }
 
+/* Who asked means another object than has the name now. */
+static bool
+means_another(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid)
+{
+  struct gi_gfid want;
+
+  return !di_fop_of(fop, d)->expects && gi_dict_get_gfid(fop->xdata, GI_EXPECTED_KEY, &want) && !gi_gfid_equal(&want, gfid);
+}
+
 /* It is not where it was: removed, moved by a rebalance, or replaced by a rename. */
 static bool
-gone(struct di *d, struct gi_fop *fop, int err)
+gone(int err)
 {
-  return err == ENOENT || (err == ESTALE && di_fop_of(fop, d)->expects);
+  return err == ENOENT || err == ESTALE;
 }
 
 /* The file first: a linkto file that is left over is found to lead nowhere, a file without one is found everywhere. *again: what has the
@@ -257,6 +266,8 @@ unlink_once(struct di *d, struct gi_fop *fop, bool *again)
   *again = false;
   if (!err && child < 0)
     err = EISDIR;
+  if (!err && means_another(d, fop, &stat.gfid))
+    err = ESTALE;
   if (!err)
     err = di_layout_get(d, fop, gi_loc_parent(fop, &fop->loc), &l);
   if (err)
@@ -268,7 +279,7 @@ unlink_once(struct di *d, struct gi_fop *fop, bool *again)
   if (!err) {
     expect(d, fop, &stat.gfid);
     err = di_pass(d, fop, (unsigned)child);
-    *again = gone(d, fop, err);
+    *again = gone(err);
   }
   if (!err && hashed >= 0 && hashed != child)
     GI_IGNORE(di_linkto_remove(d, fop, &fop->loc, (unsigned)hashed, false)); /* then a lookup does */
@@ -310,7 +321,7 @@ di_unlink_done(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct di *d = di_of(x);
 
-  if (fop->rsp.ret < 0 && gone(d, fop, fop->rsp.err))
+  if (fop->rsp.ret < 0 && gone(fop->rsp.err))
     return di_run(d, fop, unlink_name);
   di_parent_attrs(d, fop);
   return GI_PASS;

@@ -455,6 +455,30 @@ only_the_object_that_is_meant_loses_its_name(void **state)
   brick_free(b);
 }
 
+/* A linkto file has the gfid of the file that it leads to, which is not here. */
+static void
+linkto_file_is_not_the_file_that_is_meant(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid gfid = brick_gfid(b);
+  char path[PATH_MAX];
+  struct gi_fop *f;
+
+  (void)state;
+  assert_ok(brick_mknod(b, ROOT, "f", S_IFREG | 01000, &gfid));
+  assert_ok(meaning(b, GI_FOP_UNLINK, "f", &gfid)); /* somebody gave it that mode */
+  assert_ok(brick_mknod(b, ROOT, "g", S_IFREG | 01000, &gfid));
+  brick_path(b, path, "g");
+  assert_int_equal(setxattr(path, "trusted.glusterfs.dht.linkto", "child-1", 8, 0), 0);
+  assert_fails(meaning(b, GI_FOP_UNLINK, "g", &gfid), ESTALE);
+  f = brick_fop(b, GI_FOP_UNLINK);
+  f->caller.pid = GI_PID_HEAL;
+  set_entry(f, ROOT, "g");
+  gi_dict_set_gfid(gi_fop_xdata(f), GI_EXPECTED_KEY, &gfid);
+  assert_ok(brick_run(b, f));
+  brick_free(b);
+}
+
 /* ---- a brick that lost a handle with its power, and made the object again for want of it ---- */
 
 static void
@@ -647,6 +671,7 @@ main(void)
       cmocka_unit_test(no_second_object_gets_the_gfid_of_the_root),
       cmocka_unit_test(times_that_are_none_are_refused),
       cmocka_unit_test(only_the_object_that_is_meant_loses_its_name),
+      cmocka_unit_test(linkto_file_is_not_the_file_that_is_meant),
       cmocka_unit_test(of_two_directories_with_one_gfid_the_second_keeps_the_handle),
       cmocka_unit_test(of_two_files_with_one_gfid_the_second_keeps_the_handle),
       cmocka_unit_test(the_name_of_the_first_comes_to_lead_to_the_second),
