@@ -161,6 +161,12 @@ const struct gi_extension gi_extensions[] = {
      "Behind the colon stand the first 8 bytes of a gfid as text, 18 characters; the value is the gfid of an object of the "
      "brick that "
      "begins so, as text. A brick that has none has no such attribute."},
+    {NULL,
+     {GI_MOUNTS_KEY},
+     "virtual attribute of the root",
+     "rebalance",
+     "0.1",
+     "Processes that have the brick mounted: of each a big-endian 64-bit number, which is the same on all bricks."},
     {NULL, {NULL}, NULL, NULL, NULL, NULL},
 };
 

@@ -57,6 +57,7 @@
 /* names of virtual attributes */
 #define GI_GFID_KEY "glusterish.gfid:"
 #define GI_GFID_BEGINNING 18u /* characters behind it */
+#define GI_MOUNTS_KEY "glusterish.mounts"
 
 /* the process id of an operation that an internal client sends (wire.md 1.5) */
 #define GI_PID_GEOREP (-1)

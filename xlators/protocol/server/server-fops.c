@@ -351,6 +351,8 @@ sv_go(struct server *sv, struct gi_fop *fop, int err)
 {
   if (err)
     sv_refuse(sv, fop, err);
+  else if (sv_asks_for_mounts(fop))
+    sv_tell_mounts(sv, fop);
   else if (sv_opts(sv)->manage_gids && fop->caller.uid != 0 && fop->caller.pid >= 0)
     sv_groups_get(sv->groups, fop->caller.uid, (uint64_t)sv_opts(sv)->gid_timeout, sv_groups_known, fop);
   else

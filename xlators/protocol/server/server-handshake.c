@@ -113,15 +113,13 @@ sv_check_identity(struct sv_setvolume *s)
 
 /* ---- one mount ---- */
 
-/* How whoever mounts calls itself: "fuse", "fuse.NAME", "gfapi.NAME". */
-static bool
+bool
 sv_is_mount(const char *process)
 {
   return strncmp(process, "fuse", 4) == 0 || strncmp(process, "gfapi", 5) == 0;
 }
 
-/* An identity begins with what names the process, through all its graphs and connections. */
-static size_t
+size_t
 sv_process_part(const char *uid)
 {
   const char *end = strstr(uid, "-GRAPH_ID:");

@@ -212,6 +212,14 @@ void sv_groups_get(struct sv_groups *g, uint32_t uid, uint64_t ttl_s, void (*fn)
 /* server-ask.c */
 void sv_ask(struct gi_xlator *x, struct gi_question *q);
 
+/* How whoever mounts calls itself: "fuse", "fuse.NAME", "gfapi.NAME". */
+bool sv_is_mount(const char *process);
+/* An identity begins with what names the process, through all its graphs and connections: so many bytes. */
+size_t sv_process_part(const char *uid);
+/* The question of a rebalance for those who have the brick mounted, which is answered here. */
+bool sv_asks_for_mounts(const struct gi_fop *fop);
+void sv_tell_mounts(struct server *sv, struct gi_fop *fop);
+
 /* server-manage.c */
 void sv_manage(struct gi_xlator *x, struct gi_manage *m); /* GI_MANAGE_STATUS, GI_MANAGE_CLEAR_LOCKS */
 

@@ -5,9 +5,12 @@
  */
 #include "xlators/cluster/distribute/rebalance/rebalance.h"
 
+#include "libglusterish/bigendian.h"
+#include "libglusterish/extension.h"
 #include "tests/unit/fake.h"
 
 #include <dirent.h>
+#include <errno.h>
 
 #define KEY "trusted.glusterfs.dht"
 #define FILE_GFID 9
@@ -290,6 +293,58 @@ test_which_copies_are_good_is_asked_before_each_comparison(void **state)
   fake_stack_free(s);
 }
 
+/* ---- mounts ---- */
+
+static unsigned late_mount; /* how often the second subvolume is asked before it has both */
+
+static void
+say_mounts(struct gi_fop *fop, void *arg)
+{
+  bool all = *(const unsigned *)arg == 0 || late_mount == 0;
+  uint8_t bytes[16];
+
+  assert_string_equal(fop->args.name, GI_MOUNTS_KEY);
+  gi_be64_store(bytes, UINT64_MAX);
+  gi_be64_store(bytes + 8, 7);
+  fop->rsp.dict = gi_dict_new();
+  gi_dict_set_bin(fop->rsp.dict, GI_MOUNTS_KEY, bytes, all ? 16 : 8);
+  late_mount -= !all;
+}
+
+static void
+await(void *arg)
+{
+  struct di_reb *r = arg;
+
+  r->base = gi_fop_new(r->d->x->graph, GI_FOP_IPC);
+  r->base->caller.pid = GI_PID_REBALANCE;
+  di_reb_await_mounts(r);
+  gi_fop_unref(r->base);
+  r->scanned = 1;
+}
+
+/* One that does not know all subvolumes is waited for. */
+static void
+test_mounts_know_all_subvolumes_first(void **state)
+{
+  static const unsigned number[] = {0, 1};
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 3);
+  struct di_reb r = {.d = di_of(s->x)};
+
+  late_mount = 1;
+  for (unsigned i = 0; i < 2; i++)
+    fake_script_always(s, i, GI_FOP_GETXATTR, (struct fake_reply){.fill = say_mounts, .arg = (void *)(uintptr_t)&number[i]});
+  fake_script_always(s, 2, GI_FOP_GETXATTR, (struct fake_reply){.ret = -1, .err = ENODATA}); /* not ours: it says nothing */
+  gi_task_start(s->x->reactor, await, &r);
+  fake_settle(s);
+  assert_int_equal(r.scanned, 0);
+  for (unsigned i = 0; i < 50 && !r.scanned; i++)
+    fake_wait(s, 100 * GI_NSEC_PER_MSEC);
+  assert_int_equal(r.scanned, 1);
+  assert_int_equal(fake_count(s, 1, GI_FOP_GETXATTR), 2);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -299,6 +354,7 @@ main(void)
       cmocka_unit_test(test_the_size_of_a_file_in_blocks_goes_along),
       cmocka_unit_test(test_a_move_is_finished_with_the_lock_of_the_size),
       cmocka_unit_test(test_which_copies_are_good_is_asked_before_each_comparison),
+      cmocka_unit_test(test_mounts_know_all_subvolumes_first),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

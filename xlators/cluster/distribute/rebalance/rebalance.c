@@ -30,6 +30,7 @@ work(void *arg)
   struct gi_xlator *x = r->d->x;
 
   GI_ASSERT(r->running && r->base && !r->ended);
+  di_reb_await_mounts(r);
   di_reb_walk(r);
   GI_ASSERT(r->files.used == 0);
   r->ended = gi_now(x->reactor);

@@ -11,6 +11,7 @@
  *   names.c      one with several names
  *   copy.c       its bytes and attributes
  *   stray.c      linkto files that are not due
+ *   mounts.c     who must know the subvolumes first
  *
  * What a file's state is stands in the file itself, so who is killed goes on
  * where another one begins: a source that is marked is copied again, and one whose
@@ -104,6 +105,11 @@ int di_reb_xattrs(struct di_reb_file *f, bool last); /* `last`: those that go wi
 int di_reb_truncate(struct di_reb *r, const struct gi_gfid *gfid, unsigned child, uint64_t size);
 /* Waits while the bricks have too much to do for others; true: the rebalance is to stop. */
 bool di_reb_yield(struct di_reb *r, const struct gi_fop *reply);
+
+/* ---- mounts.c ---- */
+
+/* Waits until whoever has the volume mounted is connected to all subvolumes; not for ever. On a task. */
+void di_reb_await_mounts(struct di_reb *r);
 
 /* ---- walk.c ---- */
 

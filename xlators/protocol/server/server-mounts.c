@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A rebalance asks who has the volume mounted: it begins when all of them know
+ * the sets that it fills. What names a process is only told as a number: it is
+ * what the process is known by here.
+ */
+#include "xlators/protocol/server/server.h"
+#include "libglusterish/bigendian.h"
+
+#define SV_MOUNTS_MAX 8192 /* told */
+
+static uint64_t
+sv_number_of(const char *uid)
+{
+  uint64_t h = 0xcbf29ce484222325ull;
+  for (size_t i = 0; i < sv_process_part(uid); i++)
+    h = (h ^ (uint8_t)uid[i]) * 0x100000001b3ull;
+  return h;
+}
+
+bool
+sv_asks_for_mounts(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_GETXATTR && fop->caller.pid == GI_PID_REBALANCE && fop->args.name &&
+         strcmp(fop->args.name, GI_MOUNTS_KEY) == 0;
+}
+
+void
+sv_tell_mounts(struct server *sv, struct gi_fop *fop)
+{
+  const struct sv_client *asks = fop->caller.client;
+  GI_CLEANUP_FREE uint8_t *bytes = gi_alloc((size_t)SV_MOUNTS_MAX * 8);
+  uint32_t len = 0;
+  GI_CHECK(asks, SV_CLIENT_MAGIC);
+  gi_list_foreach(c, &sv->clients, struct sv_client, link) {
+    if (c->bound != asks->bound || !sv_is_mount(c->process_name ? c->process_name : "") || len == SV_MOUNTS_MAX * 8)
+      continue;
+    gi_be64_store(bytes + len, sv_number_of(c->uid));
+    len += 8;
+  }
+  fop->rsp.dict = gi_dict_new();
+  gi_dict_set_bin(fop->rsp.dict, GI_MOUNTS_KEY, bytes, len);
+  gi_fop_ok(fop, (int32_t)len);
+  sv_done(fop, sv);
+}
