@@ -196,6 +196,7 @@ di_reconfigure_commit(struct gi_xlator *x)
   GI_ASSERT(di_munge_init(&d->munge, o->extra_hash_regex, o->rsync_hash_regex, NULL) ==
             0); /* was tried before it was accepted */
   di_set_leaving(d);
+  di_reb_reconfigure(d);
 }
 
 static void

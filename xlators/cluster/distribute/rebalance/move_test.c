@@ -345,6 +345,25 @@ test_mounts_know_all_subvolumes_first(void **state)
   fake_stack_free(s);
 }
 
+static void
+test_throttle_is_changed_meanwhile(void **state)
+{
+  struct fake_stack *s = fake_stack_new("cluster/distribute", "option rebalance-cmd 1\noption rebal-throttle lazy\n", 2);
+  struct di *d = di_of(s->x);
+
+  fake_settle(s);
+  assert_true(d->reb->running); /* nothing is there under the fakes: it waits */
+  assert_int_equal(d->reb->files.size, 1);
+  assert_int_equal(
+      fake_stack_children(s, "option rebalance-cmd 1\noption rebal-throttle 7\n", (const unsigned[]){0, 1}, 2, NULL), 0);
+  fake_settle(s);
+  assert_int_equal(d->reb->files.size, 7);
+  d->reb->stopping = true;
+  for (unsigned i = 0; i < 50 && d->reb->running; i++)
+    fake_wait(s, 100 * GI_NSEC_PER_MSEC);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -355,6 +374,7 @@ main(void)
       cmocka_unit_test(test_a_move_is_finished_with_the_lock_of_the_size),
       cmocka_unit_test(test_which_copies_are_good_is_asked_before_each_comparison),
       cmocka_unit_test(test_mounts_know_all_subvolumes_first),
+      cmocka_unit_test(test_throttle_is_changed_meanwhile),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

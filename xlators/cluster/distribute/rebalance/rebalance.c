@@ -48,6 +48,13 @@ work(void *arg)
   r->running = false;
 }
 
+void
+di_reb_reconfigure(struct di *d)
+{
+  if (d->reb && d->reb->running)
+    gi_window_resize(&d->reb->files, parallel(d));
+}
+
 static void
 begin(struct di *d)
 {
