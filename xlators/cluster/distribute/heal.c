@@ -187,6 +187,22 @@ same_ranges(const struct di_layout *a, const struct di_layout *b)
   return true;
 }
 
+/* Somebody has written it by hand, and it gives nothing to a subvolume that leaves. */
+static bool
+set_by_user(const struct di *d, const struct di_layout *l)
+{
+  bool user = false;
+
+  for (unsigned i = 0; i < l->n; i++) {
+    const struct di_range *r = &l->range[i];
+
+    if ((d->leaving >> i & 1) && !r->err && !di_range_empty(r))
+      return false;
+    user = user || (!r->err && r->type == 1);
+  }
+  return user && l->whole;
+}
+
 int
 di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid)
 {
@@ -206,7 +222,8 @@ di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, cons
       di_keep_dir(d, &f, gfid, inode);
     di_found_end(&f);
   }
-  if (!err) {
+  have = err ? NULL : di_layout_known(d, inode);
+  if (!err && !(have && set_by_user(d, have))) {
     want = di_layout_make(d, fop, loc, gfid, di_all(d));
     for (unsigned i = 0; i < d->n; i++)
       want->range[i].commit = 1; /* none: and not the layout that the directory was made with */

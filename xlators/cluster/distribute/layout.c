@@ -72,7 +72,8 @@ di_layout_check(struct di_layout *l)
 
     if (r->err == ENODATA || r->err == ENOENT || di_range_empty(r))
       continue; /* that of a subvolume that is down counts, as it was */
-    l->committed = l->committed && (n == 0 || r->commit == l->commit);
+    /* Who writes a layout by hand moves no files. */
+    l->committed = l->committed && r->type == 0 && (n == 0 || r->commit == l->commit);
     l->commit = r->commit;
     sorted[n++] = r;
   }

@@ -21,7 +21,7 @@ struct di_range {
 struct di_layout {
   uint32_t generation; /* of the translator's, when it was read */
   bool whole;          /* the ranges are all hashes, each once */
-  bool committed;      /* every range has the same commit hash: `commit` */
+  bool committed;      /* every range has the same commit hash, `commit`, and was written by no user */
   uint32_t commit;
   unsigned n;
   struct di_range range[]; /* by subvolume */

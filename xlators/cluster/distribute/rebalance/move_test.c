@@ -293,6 +293,49 @@ test_which_copies_are_good_is_asked_before_each_comparison(void **state)
   fake_stack_free(s);
 }
 
+/* ---- layouts ---- */
+
+static unsigned by_user; /* type of the ranges */
+
+static void
+say_root(struct gi_fop *fop, void *arg)
+{
+  unsigned child = *(const unsigned *)arg;
+  struct di_range r = {0, by_user, child ? 0x10000000 : 0, child ? 0xffffffff : 0x0fffffff, 0};
+  uint8_t bytes[DI_LAYOUT_BYTES];
+
+  attr_of(&fop->rsp.stat, 0, S_IFDIR | 0755);
+  fop->rsp.stat.gfid = gi_gfid_root;
+  di_range_encode(&r, bytes);
+  gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY, bytes, sizeof(bytes));
+}
+
+static unsigned
+layouts_written(unsigned type, const char *options)
+{
+  static const unsigned number[] = {0, 1};
+  struct fake_stack *s = fake_stack_new("cluster/distribute", options, 2);
+  struct di_reb r = {.d = di_of(s->x), .command = DI_REB_LAYOUT};
+  unsigned n;
+
+  by_user = type;
+  for (unsigned i = 0; i < 2; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_root, .arg = (void *)(uintptr_t)&number[i]});
+  gi_task_start(s->x->reactor, walk, &r);
+  fake_settle(s);
+  n = (unsigned)di_of(s->x)->metrics.layouts_written;
+  fake_stack_free(s);
+  return n;
+}
+
+static void
+test_layout_of_a_user_stays(void **state)
+{
+  assert_int_equal(layouts_written(0, NULL), 2);
+  assert_int_equal(layouts_written(1, NULL), 0);
+  assert_int_equal(layouts_written(1, "option decommissioned-bricks child-0\n"), 2); /* what it had goes elsewhere */
+}
+
 /* ---- mounts ---- */
 
 static unsigned late_mount; /* how often the second subvolume is asked before it has both */
@@ -373,6 +416,7 @@ main(void)
       cmocka_unit_test(test_the_size_of_a_file_in_blocks_goes_along),
       cmocka_unit_test(test_a_move_is_finished_with_the_lock_of_the_size),
       cmocka_unit_test(test_which_copies_are_good_is_asked_before_each_comparison),
+      cmocka_unit_test(test_layout_of_a_user_stays),
       cmocka_unit_test(test_mounts_know_all_subvolumes_first),
       cmocka_unit_test(test_throttle_is_changed_meanwhile),
   };
