@@ -92,6 +92,14 @@ const struct gi_extension gi_extensions[] = {
      "0.1",
      "The gfid of the object that is meant (none: it has none); ESTALE if the name leads to another."},
     {NULL,
+     {GI_PARENT_XATTR_KEY},
+     "xdata of SYMLINK",
+     "client",
+     "0.1",
+     "An extended attribute of the directory, its name, a zero byte and its value, as `glusterfs.preop.parent.key` is for "
+     "CREATE: "
+     "if it is another one nothing is made, and the answer says `glusterfs.preop.check.failed`."},
+    {NULL,
      {GI_SAME_FILE_KEY},
      "xdata of the answer to RENAME",
      "brick",

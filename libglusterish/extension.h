@@ -38,6 +38,7 @@
 #define GI_GROUPS_KEY "glusterish.groups"
 #define GI_GIVE_BACK_KEY "glusterish.give-back"
 #define GI_EXPECTED_KEY "glusterish.expected-gfid"
+#define GI_PARENT_XATTR_KEY "glusterish.parent-xattr"
 #define GI_SAME_FILE_KEY "glusterish.same-file"
 #define GI_NAMED_KEY "glusterish.named"
 #define GI_CONTENT_KEY "glusterish.content"

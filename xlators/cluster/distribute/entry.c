@@ -13,6 +13,17 @@
 
 /* ---- new files ---- */
 
+static void
+guard_symlink(struct di *d, struct gi_fop *fop, const uint8_t range[DI_LAYOUT_BYTES])
+{
+  uint32_t name = (uint32_t)strlen(d->layout_key) + 1;
+  GI_CLEANUP_FREE char *both = gi_alloc(name + DI_LAYOUT_BYTES);
+
+  memcpy(both, d->layout_key, name);
+  memcpy(both + name, range, DI_LAYOUT_BYTES);
+  gi_dict_set_bin(gi_fop_xdata(fop), GI_PARENT_XATTR_KEY, both, name + DI_LAYOUT_BYTES);
+}
+
 /* The subvolume refuses if the layout of the directory is not what this client takes it for. */
 static void
 guard(struct di *d, struct gi_fop *fop, const struct di_layout *l, unsigned child)
@@ -20,9 +31,13 @@ guard(struct di *d, struct gi_fop *fop, const struct di_layout *l, unsigned chil
   uint8_t bytes[DI_LAYOUT_BYTES];
 
   GI_ASSERT(child < l->n);
-  if (fop->kind == GI_FOP_SYMLINK || l->range[child].err)
+  if (l->range[child].err)
     return;
   di_range_encode(&l->range[child], bytes);
+  if (fop->kind == GI_FOP_SYMLINK) { /* bricks of GlusterFS would give the link what they do not look at */
+    guard_symlink(d, fop, bytes);
+    return;
+  }
   gi_dict_set_bin(gi_fop_xdata(fop), d->layout_key, bytes, sizeof(bytes));
   gi_dict_set_str(gi_fop_xdata(fop), "glusterfs.preop.parent.key", d->layout_key);
 }
@@ -30,10 +45,13 @@ guard(struct di *d, struct gi_fop *fop, const struct di_layout *l, unsigned chil
 static void
 unguard(struct di *d, struct gi_fop *fop)
 {
-  if (!gi_dict_get(fop->xdata, "glusterfs.preop.parent.key"))
+  const char *const keys[] = {"glusterfs.preop.parent.key", d->layout_key, GI_PARENT_XATTR_KEY};
+
+  if (!gi_dict_get(fop->xdata, keys[0]) && !gi_dict_get(fop->xdata, GI_PARENT_XATTR_KEY))
     return;
-  gi_dict_del(gi_fop_xdata(fop), "glusterfs.preop.parent.key");
-  gi_dict_del(gi_fop_xdata(fop), d->layout_key);
+  for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++)
+    if (gi_dict_get(fop->xdata, keys[i]))
+      gi_dict_del(gi_fop_xdata(fop), keys[i]);
 }
 
 static bool

@@ -324,9 +324,15 @@ say_refused(struct gi_fop *fop, void *arg)
   uint32_t len;
   const char *key;
 
-  assert_true(gi_dict_get_str(fop->xdata, "glusterfs.preop.parent.key", &key));
-  assert_string_equal(key, KEY);
-  assert_true(gi_dict_get_bin(fop->xdata, KEY, &bytes, &len));
+  if (fop->kind == GI_FOP_SYMLINK) {
+    assert_true(gi_dict_get_bin(fop->xdata, GI_PARENT_XATTR_KEY, &bytes, &len));
+    assert_int_equal(len, strlen(KEY) + 1 + DI_LAYOUT_BYTES);
+    assert_string_equal(bytes, KEY);
+  } else {
+    assert_true(gi_dict_get_str(fop->xdata, "glusterfs.preop.parent.key", &key));
+    assert_string_equal(key, KEY);
+    assert_true(gi_dict_get_bin(fop->xdata, KEY, &bytes, &len));
+  }
   gi_dict_set_int(gi_fop_rsp_xdata(fop), "glusterfs.preop.check.failed", 1);
 }
 
@@ -334,18 +340,22 @@ say_refused(struct gi_fop *fop, void *arg)
 static void
 test_stale_layout_is_refused(void **state)
 {
-  struct fake_stack *s = stack_with_dir(2, 0);
-  struct gi_fop *f = entry_fop(s, GI_FOP_MKNOD, name_on(0, 2));
-  struct part other[2] = {{.n = 1, .of = 2}, {.n = 0, .of = 2}};
+  static const enum gi_fop_kind kinds[] = {GI_FOP_MKNOD, GI_FOP_SYMLINK};
 
-  fake_script(s, 0, GI_FOP_MKNOD, (struct fake_reply){.ret = -1, .err = EIO, .fill = say_refused});
-  for (unsigned i = 0; i < 2; i++)
-    fake_script(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_dir, .arg = &other[i]});
-  fake_script(s, 1, GI_FOP_MKNOD, (struct fake_reply){.fill = say_file});
-  fake_submit(s, f);
-  assert_int_equal(f->rsp.ret, 0);
-  assert_int_equal(fake_count(s, 1, GI_FOP_MKNOD), 1);
-  fake_stack_free(s);
+  for (unsigned k = 0; k < 2; k++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    struct gi_fop *f = entry_fop(s, kinds[k], name_on(0, 2));
+    struct part other[2] = {{.n = 1, .of = 2}, {.n = 0, .of = 2}};
+
+    fake_script(s, 0, kinds[k], (struct fake_reply){.ret = -1, .err = EIO, .fill = say_refused});
+    for (unsigned i = 0; i < 2; i++)
+      fake_script(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_dir, .arg = &other[i]});
+    fake_script(s, 1, kinds[k], (struct fake_reply){.fill = say_file});
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.ret, 0);
+    assert_int_equal(fake_count(s, 1, kinds[k]), 1);
+    fake_stack_free(s);
+  }
 }
 
 static void

@@ -6,6 +6,8 @@
  */
 #include "xlators/storage/posix/posix.h"
 
+#include "libglusterish/extension.h"
+
 #include <sys/sysmacros.h>
 
 struct making {
@@ -78,6 +80,25 @@ making_begin(struct posix_op *op, struct making *m)
   return 0;
 }
 
+/* The xattr of the parent that a client believes in. */
+static bool
+believes(const struct gi_dict *xdata, const char **key, const void **want, uint32_t *len)
+{
+  const void *both;
+  uint32_t n;
+
+  if (gi_dict_get_bin(xdata, GI_PARENT_XATTR_KEY, &both, &n)) {
+    *key = both;
+    *len = (uint32_t)strnlen(both, n) + 1;
+    if (*len > n || !posix_key_is_xattr(*key))
+      return false;
+    *want = *key + *len;
+    *len = n - *len;
+    return true;
+  }
+  return gi_dict_get_str(xdata, "glusterfs.preop.parent.key", key) && gi_dict_get_bin(xdata, *key, want, len);
+}
+
 /* glusterfs.preop.parent.key: act only if that xattr of the parent is what the client believes (brick.md 2.5). */
 static int
 check_layout(struct making *m)
@@ -89,7 +110,7 @@ check_layout(struct making *m)
   ssize_t n;
   bool same;
 
-  if (!gi_dict_get_str(m->fop->xdata, "glusterfs.preop.parent.key", &key) || !gi_dict_get_bin(m->fop->xdata, key, &want, &len))
+  if (!believes(m->fop->xdata, &key, &want, &len))
     return 0;
   n = posix_at_get_alloc(m->p, (struct posix_at){m->dirfd, ""}, key, &have);
   same = n >= 0 && (uint32_t)n == len && memcmp(have, want, len) == 0;
@@ -320,6 +341,9 @@ posix_run_symlink(struct posix_op *op)
     return posix_err(op, err);
   if (!op->fop->args.link || !op->fop->args.link[0])
     return posix_err(op, ENOENT);
+  err = check_layout(&m);
+  if (err)
+    return posix_err(op, err);
   if (gi_fs_symlink(m.p->fs, op->fop->args.link, m.dirfd, m.name) < 0)
     return posix_err(op, parent_gone(&m, errno));
   err = equip(&m, entry_at(&m), S_IFLNK | 0777);

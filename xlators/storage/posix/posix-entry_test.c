@@ -5,6 +5,8 @@
  */
 #include "xlators/storage/posix/posix-fixture.h"
 
+#include "libglusterish/extension.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/xattr.h>
@@ -182,6 +184,40 @@ initial_attributes_are_stored(void **state)
   assert_ok(f);
   brick_path(b, path, "d/e");
   assert_no_xattr(path, "trusted.glusterfs.dht");
+  brick_free(b);
+}
+
+static void
+symlink_is_made_where_its_name_belongs(void **state)
+{
+  static const char same[] = "trusted.x\0layout", other[] = "trusted.x\0another", none[] = "trusted.x";
+  const struct {
+    const char *bytes;
+    uint32_t len;
+    bool refused;
+  } t[] = {{other, sizeof(other) - 1, true}, {none, sizeof(none) - 1, false}, {same, sizeof(same) - 1, false}};
+  BRICK(b, NULL);
+  char path[PATH_MAX];
+
+  (void)state;
+  brick_path(b, path, ".");
+  assert_int_equal(setxattr(path, "trusted.x", "layout", 6, 0), 0);
+  for (unsigned i = 0; i < GI_ARRAY_LEN(t); i++) {
+    struct gi_fop *f = brick_fop(b, GI_FOP_SYMLINK);
+    struct gi_gfid gfid = brick_gfid(b);
+    char name[8];
+    int64_t failed = 0;
+
+    snprintf(name, sizeof(name), "l%u", i);
+    set_entry(f, ROOT, name);
+    f->args.link = "to";
+    gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &gfid);
+    gi_dict_set_bin(gi_fop_xdata(f), GI_PARENT_XATTR_KEY, t[i].bytes, t[i].len);
+    brick_run(b, f);
+    gi_dict_get_int(f->rsp.xdata, "glusterfs.preop.check.failed", &failed);
+    assert_int_equal(failed, t[i].refused);
+    assert_int_equal(f->rsp.ret, t[i].refused ? -1 : 0);
+  }
   brick_free(b);
 }
 
@@ -610,6 +646,7 @@ main(void)
       cmocka_unit_test(owner_mode_and_group_follow_the_rules),
       cmocka_unit_test(set_id_bits_survive_the_change_of_owner),
       cmocka_unit_test(initial_attributes_are_stored),
+      cmocka_unit_test(symlink_is_made_where_its_name_belongs),
       cmocka_unit_test(create_opens_what_is_there),
       cmocka_unit_test(symlinks_and_devices),
       cmocka_unit_test(links_are_counted_and_recorded),
