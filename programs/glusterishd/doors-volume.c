@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who may have the volfile of a volume: those whom its bricks would let in, as
- * far as that can be told here. Lists with host names, networks or directories
- * are for the bricks to decide, which resolve them.
+ * Who may have the volfile of a volume, and hear of it: those whom its bricks
+ * would let in, as far as that can be told here. Lists with host names, networks
+ * or directories are for the bricks to decide, which resolve them.
+ *
+ * Self-heal daemons and those that move files run on all nodes of the pool and
+ * show the bricks a password: they find them from wherever a node is.
  */
 #include "programs/glusterishd/doors.h"
+#include "programs/glusterishd/pool/pool.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -58,8 +62,8 @@ forbidden_by(const struct gd_volume *v, const char *name, const char *address)
   return NULL;
 }
 
-bool
-gd_door_may_mount(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v)
+static bool
+may(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v, const char *what, bool nodes_too)
 {
   struct gi_conn *c = req->peer ? gi_rpc_peer_conn(req->peer) : NULL;
   if (!c)
@@ -68,8 +72,22 @@ gd_door_may_mount(struct gd *gd, const struct gi_rpc_request *req, const struct 
     return true;
   GI_CLEANUP_FREE char *address = address_of(gi_conn_peer(c));
   const char *option = forbidden_by(v, gi_conn_tls_name(c), address);
+  if (option && nodes_too && gd_node_is_at(gd, address))
+    return true;
   if (option)
-    gi_log(GI_LOG_WARNING, GD_NAME, MSG, "the volfile of %s is refused to %s: %s does not let it mount", v->name,
-           gi_conn_peer(c), option);
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG, "%s of %s is refused to %s: %s does not let it mount", what, v->name, gi_conn_peer(c),
+           option);
   return !option;
+}
+
+bool
+gd_door_may_mount(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v)
+{
+  return may(gd, req, v, "the volfile", false);
+}
+
+bool
+gd_door_may_find(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v)
+{
+  return may(gd, req, v, "the place", true);
 }

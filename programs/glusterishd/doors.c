@@ -45,9 +45,10 @@ static const struct door {
     [GD_ASK_VOLFILE] = {"GETSPEC of a client's volfile", ANYBODY},
     [GD_ASK_PASSWORD] = {"GETSPEC of a client's volfile with the volume's password", ROOT}, /* others get it without */
     [GD_ASK_SERVICE] = {"GETSPEC of the volfile of a brick or self-heal daemon", ROOT},
-    [GD_ASK_VOLUME_ID] = {"GET_VOLUME_INFO", ANYBODY},
+    [GD_ASK_VOLUME_ID] = {"GET_VOLUME_INFO",
+                          ANYBODY}, /* who may not mount the volume hears that there is none; likewise the volfile */
     [GD_ASK_EVENT] = {"EVENT_NOTIFY", ANYBODY}, /* is answered, and nothing comes of it */
-    [GD_ASK_PORT] = {"PORTBYBRICK", ANYBODY},
+    [GD_ASK_PORT] = {"PORTBYBRICK", ANYBODY},   /* as with GET_VOLUME_INFO */
     [GD_ASK_SIGN] = {"SIGNIN or SIGNOUT", THE_BRICK},
     [GD_ASK_SHOW] = {"a command that only shows", FRIEND},
     [GD_ASK_COMMAND] = {"a command", SOCKET},
@@ -160,6 +161,7 @@ gd_door_prove(struct gd *gd, const struct gi_rpc_request *req, const char *uuid,
   k->is_node = true;
   k->node = node;
   k->generation = p->generation;
+  gd_node_saw(gd, &node, gi_rpc_peer_conn(req->peer));
   return true;
 }
 

@@ -45,5 +45,7 @@ const struct gi_gfid *gd_door_node(const struct gi_rpc_request *req);
 
 /* doors-volume.c: may the volfile of this volume be given to who asks for it? Tells the log if not. */
 bool gd_door_may_mount(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v);
+/* The same of its id and the ports of its bricks, which daemons of other nodes ask for, too. */
+bool gd_door_may_find(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v);
 
 #endif

@@ -147,6 +147,8 @@ get_volume_info(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   }
   gi_dict_get_str(in, "volname", &name);
   const struct gd_volume *v = gd_volume_find(gd, name);
+  if (v && !gd_door_may_find(gd, req, v)) /* as if there were none */
+    v = NULL;
   if (v) {
     reply = gi_dict_new();
     gi_dict_set_str(reply, "volume_id", gi_gfid_text(&v->id, id));
@@ -196,7 +198,7 @@ port_by_brick(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     return;
   }
   const struct gd_brick *b = brick_by_path(gd, path);
-  bool known = b && b->signed_in && b->port;
+  bool known = b && b->signed_in && b->port && gd_door_may_find(gd, req, b->volume);
   struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, known ? 0 : (uint32_t)-1);

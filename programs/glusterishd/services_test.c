@@ -310,6 +310,28 @@ ask_port(struct fixture *f, const char *brick)
   return ret ? ret : port;
 }
 
+/* Whoever may not mount a volume is not told where its bricks are. */
+static void
+test_ports_are_for_who_may_mount(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  struct gd_volume *v = add_volume(f);
+  struct gd_brick *b = &v->bricks[0];
+  b->signed_in = true;
+  b->port = 50000;
+  gd_options_set(&v->options, "auth.allow", "192.0.2.1");
+  connect_as(f, 65534);
+  assert_int_equal(ask_port(f, b->path), -1);
+  connect_as(f, 0);
+  assert_int_equal(ask_port(f, b->path), 50000);
+  gd_options_set(&v->options, "auth.allow", "127.*");
+  connect_as(f, 65534);
+  assert_int_equal(ask_port(f, b->path), 50000);
+  b->signed_in = false;
+}
+
 static void
 await_callback(struct fixture *f)
 {
@@ -678,6 +700,7 @@ main(int argc, char **argv)
       cmocka_unit_test_setup_teardown(test_getspec_of_a_user, setup, teardown),
       cmocka_unit_test_setup_teardown(test_getspec_of_who_may_not_mount, setup, teardown),
       cmocka_unit_test_setup_teardown(test_portmap, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_ports_are_for_who_may_mount, setup, teardown),
       cmocka_unit_test_setup_teardown(test_statedump_of_a_client, setup, teardown),
       cmocka_unit_test_setup_teardown(test_portmap_of_others, setup, teardown),
       cmocka_unit_test_setup_teardown(test_portmap_of_the_process, setup, teardown),

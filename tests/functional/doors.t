@@ -23,7 +23,7 @@ like "$port" '^[0-9]+$' "the port of a brick is known"
 cat >"$WORK/ask.py" <<'PY'
 import socket, struct, sys
 host, port, what, args = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4:]
-prog, vers, proc = {"getspec": (14398633, 2, 2), "portbybrick": (34123456, 1, 1), "signin": (34123456, 1, 4),
+prog, vers, proc = {"getspec": (14398633, 2, 2), "volinfo": (14398633, 2, 6), "portbybrick": (34123456, 1, 1), "signin": (34123456, 1, 4),
                     "signout": (34123456, 1, 5)}.get(what) or (1238463, 2, int(what))
 def opaque(b):
     return struct.pack(">I", len(b)) + b + b"\0" * (-len(b) % 4)
@@ -32,6 +32,8 @@ def dict_(key, value):
 body = b""
 if what == "getspec":
     body = struct.pack(">I", 0) + opaque(args[0].encode()) + dict_(b"max-op-version", b"100000")
+elif what == "volinfo":
+    body = dict_(b"volname", args[0].encode())
 elif prog == 34123456:
     body = opaque(args[0].encode()) + b"".join(struct.pack(">I", int(a)) for a in args[1:])
 else:
@@ -73,32 +75,41 @@ walk() {
   echo "shd $($who getspec shd/door)"
   echo "brick $($who getspec "door.$HOST.$DASHED")"
   echo "port $($who portbybrick "$B")"
+  echo "id $($who volinfo door)"
   echo "signout $($who signout "$B" "$port" 0)"
   echo "signin $($who signin "$B" 31337 0)"
   echo "list $($who 33 '{"command":"volume list"}')"
   echo "set $($who 12 '{"command":"volume set","volume":"door","pairs":["user.a","b"]}')"
   echo "hidden $($who 33 '{"command":"volume stop","volume":"door"}')"
 }
-little="shd refused 13
+# little PORT ID: what is told to whoever is no root.
+little() {
+  echo "shd refused 13
 brick refused 13
-port port $port
+port port $1
+id $2
 signout refused 2
 signin refused 13
 list unavailable
 set unavailable
 hidden unavailable"
+}
 is "$(walk user)" "client refused 13
-$little" "a user of this machine whom auth.allow does not list gets no volfile, sees nothing and changes nothing"
+$(little 0 "refused 22")" "a user of this machine whom auth.allow does not list gets no volfile, sees nothing and changes nothing"
 is "$(walk host)" "client refused 13
-$little" "nor does a host that no volume lists"
+$(little 0 "refused 22")" "nor does a host that no volume lists"
+gi volume set door auth.allow "$NET.2" >/dev/null
+is "$(walk host)" "client answered
+$(little "$port" answered)" "one that it lists is told where the bricks are"
 gi volume set door auth.allow '*' >/dev/null
 is "$(walk user)" "client answered
-$little" "where all may mount a user gets the volfile, without the password"
+$(little "$port" answered)" "where all may mount a user gets the volfile, without the password"
 gi volume set door auth.allow 192.0.2.1 >/dev/null
 is "$(walk root)" "client password
 shd password
 brick password
 port port $port
+id answered
 signout refused 2
 signin refused 13
 list answered
@@ -112,7 +123,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do user signin "$B" 31337 0 >/dev/null; don
 refusals() { grep -c 'SIGNIN or SIGNOUT is refused' "$WORK/d/log/glusterishd.log"; }
 ok "refusals are logged" test "$(refusals)" -ge 5
 ok "not every one of many" test "$(refusals)" -le 12
-for what in 'of a brick or self-heal daemon is refused' 'a command is refused'; do
+for what in 'the place of door is refused' 'of a brick or self-heal daemon is refused' 'a command is refused'; do
   ok "the log says: $what" grep -q "$what" "$WORK/d/log/glusterishd.log"
 done
 

@@ -235,6 +235,7 @@ proved(void *arg, int code, const json_t *reply)
   l->ready = true;
   l->generation = gd->pool->generation;
   l->behind = 0;
+  gd_node_saw(gd, &l->node, gi_rpc_client_conn(l->rpc));
   gi_rpc_client_reset_backoff(l->rpc);
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 2, "node %s is connected", l->hosts[0]);
   if (l->up)

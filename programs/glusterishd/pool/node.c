@@ -5,6 +5,7 @@
  */
 #include "programs/glusterishd/pool/credential.h"
 #include "programs/glusterishd/pool/pool.h"
+#include "rpc/conn.h"
 
 #include <dirent.h>
 #include <netdb.h>
@@ -160,6 +161,44 @@ gd_node_hear(struct gd *gd, const struct gi_gfid *id, const json_t *greeting)
     n->key[0] = '\0'; /* it runs a version that cannot use it */
 }
 
+/* ---- where they are ---- */
+
+static void save(const struct gd_node *n);
+
+void
+gd_node_saw(struct gd *gd, const struct gi_gfid *id, const struct gi_conn *c)
+{
+  struct gd_node *n = gd_node_find(gd, id);
+  struct sockaddr_storage sa;
+  char address[64];
+  if (!n || !c || !gi_conn_peer_address(c, &sa) || !gd_address_text(&sa, address, sizeof(address)))
+    return;
+  for (unsigned i = 0; i < n->nseen; i++)
+    if (strcmp(n->seen[i], address) == 0)
+      return;
+  if (n->nseen == GD_SEEN_MAX) {
+    gi_free(n->seen[0]);
+    memmove(n->seen, n->seen + 1, --n->nseen * sizeof(*n->seen));
+  }
+  gd_hosts_add(&n->seen, &n->nseen, address);
+  save(n);
+}
+
+bool
+gd_node_is_at(const struct gd *gd, const char *address)
+{
+  const struct gd_node *n;
+  for (unsigned i = 0; (n = gd_node_at(gd, i)) != NULL; i++) {
+    for (unsigned k = 0; k < n->nhosts; k++)
+      if (strcmp(n->hosts[k], address) == 0)
+        return true;
+    for (unsigned k = 0; k < n->nseen; k++)
+      if (strcmp(n->seen[k], address) == 0)
+        return true;
+  }
+  return false;
+}
+
 /* ---- telling ---- */
 
 /* `version`: it is known to run that. */
@@ -218,6 +257,8 @@ save(const struct gd_node *n)
   fprintf(f, "port=%d\n", n->port);
   if (n->key[0])
     fprintf(f, "key=%s\n", n->key);
+  for (unsigned i = 0; i < n->nseen; i++)
+    fprintf(f, "seen%u=%s\n", i + 1, n->seen[i]);
   GI_ASSERT(fclose(f) == 0);
   if (gd_mkdir_all(dir, 0755, &err) || gd_write_file(path, text, len, false, &err))
     gi_log(GI_LOG_ERROR, GD_NAME, MSG, "node %s is not kept: %s", n->hosts[0], err.text);
@@ -310,6 +351,7 @@ node_free(struct gd_node *n)
   gi_list_del(&n->link);
   gd_link_free(&n->connection);
   gd_hosts_free(&n->hosts, &n->nhosts);
+  gd_hosts_free(&n->seen, &n->nseen);
   gi_free(n);
 }
 
@@ -347,7 +389,11 @@ load_one(struct gd *gd, const char *path)
   const char *key = gd_kvs_get(&kvs, "key");
   json_t *doc = json_pack("{s:s,s:o,s:i,s:s}", "uuid", uuid ? uuid : "", "hosts", hosts, "port", port ? atoi(port) : 24007,
                           "key", key ? key : "");
-  if (!gd_node_learn(gd, doc))
+  struct gd_node *n = gd_node_learn(gd, doc);
+  for (unsigned i = 0; n && i < kvs.count && n->nseen < GD_SEEN_MAX; i++)
+    if (strncmp(kvs.kv[i].key, "seen", 4) == 0)
+      gd_hosts_add(&n->seen, &n->nseen, kvs.kv[i].value);
+  if (!n)
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "a node is left out: %s has no usable uuid and hostname", path);
   json_decref(doc);
   gd_kvs_free(&kvs);

@@ -43,6 +43,7 @@
 #define GD_MAC_TEXT 65  /* in hexadecimal digits, with its end */
 #define GD_NODES_MAX 64 /* of one pool */
 #define GD_HOSTS_MAX 16 /* of one node */
+#define GD_SEEN_MAX 4   /* addresses where it was seen */
 #define GD_VOTERS_MAX 5
 #define GD_PREFIX "glusterish/" /* of all keys */
 #define GD_TRUSTS_MAX 8         /* secrets that a member of the store goes by at a time */
@@ -69,8 +70,9 @@ struct gd_node {
   unsigned nhosts;
   char **hosts; /* the first is how it is called */
   int port;
-  char
-      key[GD_KEY_TEXT]; /* what it alone may read is sealed with; empty: it has told none, or its version knows nothing of it */
+  char key[GD_KEY_TEXT]; /* with which is sealed what it alone may read; empty: it has told none */
+  unsigned nseen;
+  char **seen; /* addresses in numbers where it has proved itself lately */
   struct gd_link *connection;
   char version[64];    /* that it said it runs, and its operating version */
   unsigned op_version; /* 0: it has said nothing yet */
@@ -124,6 +126,9 @@ bool gd_nodes_full(const struct gd *gd);                                /* no ot
  * one too many. */
 struct gd_node *gd_node_learn(struct gd *gd, const json_t *doc);
 void gd_node_hear(struct gd *gd, const struct gi_gfid *id, const json_t *greeting); /* which version it runs */
+/* It has proved itself at the other end of that connection. */
+void gd_node_saw(struct gd *gd, const struct gi_gfid *id, const struct gi_conn *c);
+bool gd_node_is_at(const struct gd *gd, const char *address); /* is a node of the pool at that address, in numbers? */
 json_t *gd_node_doc(const struct gd_node *n);
 json_t *gd_node_own_doc(struct gd *gd);
 void gd_node_forget(struct gd_node *n); /* its file goes too */

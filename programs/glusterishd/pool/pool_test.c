@@ -379,6 +379,23 @@ test_credentials_go_through_the_store(void **state)
   assert_null(f->gd->tls);
 }
 
+/* Where a node of the pool is known to be, its daemons may ask for bricks. */
+static void
+test_where_nodes_are(void **state)
+{
+  struct fixture *f = *state;
+  struct gi_gfid id;
+  assert_true(gd_node_is_at(f->gd, AWAY_HOST));
+  assert_false(gd_node_is_at(f->gd, "127.0.0.1"));
+  assert_true(gi_gfid_parse(AWAY_ID, &id));
+  struct gd_node *n = gd_node_find(f->gd, &id);
+  gd_hosts_add(&n->seen, &n->nseen, "192.0.2.7");
+  assert_true(gd_node_is_at(f->gd, "192.0.2.7"));
+  gd_node_saw(f->gd, &id, NULL); /* it has gone meanwhile */
+  assert_int_equal(n->nseen, 1);
+  assert_false(gd_node_is_at(f->gd, "192.0.2.70"));
+}
+
 int
 main(void)
 {
@@ -399,6 +416,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_a_daemon_that_begins_has_no_quorum, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_is_alone_needs_no_quorum, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_is_detached_is_alone, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_where_nodes_are, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_what_is_sealed, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_credentials_go_through_the_store, setup_pool, teardown_pool),
   };
