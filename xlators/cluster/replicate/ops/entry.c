@@ -278,7 +278,7 @@ decided_by_good(const struct rep_txn *t, const struct gi_fop *fop, const struct 
   uint32_t same = fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : same_object(t, fan);
 
   if (!fan->ok)
-    return rep_outcome_claims(fan->err) && !gi_fan_same_errno(fan, fan->sent);
+    return rep_outcome_claims(fan->err) && (t->half_done || !gi_fan_same_errno(fan, fan->sent));
   return fan->ok != t->rep->all || (same && (same & fan->ok) != fan->ok);
 }
 

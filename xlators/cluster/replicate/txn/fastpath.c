@@ -19,6 +19,8 @@
  *     removal that cannot be undone counts as done if it is found done afterwards,
  *     so one of several clients that remove a name is told of success. The times of
  *     directories that it moved, and that do not move again, are moved everywhere.
+ *     Where something cannot be undone, and the good copies refuse it afterwards,
+ *     they blame who did it.
  * For a while after such a meeting the inode uses the classic sequence.
  */
 #include "xlators/cluster/replicate/txn/txn.h"
@@ -290,8 +292,12 @@ taken_back(struct gi_fan *fan)
 static void
 take_back_result(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
 {
-  if (reply->rsp.ret < 0)
-    GI_PROBE("replicate: a name could not be taken back");
+  struct rep_txn *t = fan->arg;
+
+  if (reply->rsp.ret >= 0)
+    return;
+  GI_PROBE("replicate: a name could not be taken back");
+  t->half_done |= 1u << child;
 }
 
 /* The operation that undoes what child `i` did; NULL: none does, or nothing was changed. */
@@ -363,6 +369,7 @@ take_back(struct rep_txn *t, struct gi_fan *fan, uint32_t granted)
   GI_PROBE("replicate: a name taken back after meeting another client");
   t->retried = true;
   t->moved_times = done != 0;
+  t->half_done = t->fop->kind == GI_FOP_RENAME ? done : 0; /* what it put its object over is gone */
   lock_everywhere(t, granted);
   rep_fan_start(&t->fan, t->rep, taken_back, t);
   t->fan.each = take_back_result;

@@ -541,6 +541,68 @@ test_lost_but_for_the_times(void **state)
   rig_free_clean(r);
 }
 
+/* Others removed the file when we have its lock. */
+static void
+was_removed_meanwhile(struct brick *b, struct gi_fop *fop, void *arg)
+{
+  if (fop->kind == GI_FOP_RENAME && !gi_dict_get(fop->xdata, "glusterish.preamble"))
+    b->fail_once[GI_FOP_RENAME] = ENOENT;
+}
+
+static struct rig *
+ours_with_lists(void)
+{
+  struct rig *r = rig_new("option granular-entry-heal on\n");
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_ours(r);
+  return r;
+}
+
+/* Brick 2 alone has done it in the first attempt, and it was not undone. The others know that it is wrong, and which names. */
+static void
+check_half_done(struct rig *r, struct gi_fop *f, int err, const char *names, const char *marks)
+{
+  for (unsigned i = 0; i < 2; i++)
+    r->brick[i].fail_once[GI_FOP_ENTRYLK] = EAGAIN;
+  rig_run(r, f);
+  rig_done(f, -1, err);
+  for (unsigned i = 0; i < 2; i++) {
+    rig_marks(r, i, 1, marks);
+    assert_string_equal(r->brick[i].index_names, names);
+  }
+  rig_marks(r, 2, 1, "");
+  rig_free_clean(r);
+}
+
+static void
+test_lost_rename(void **state)
+{
+  struct rig *r = ours_with_lists();
+  struct gi_fop *f = rig_entry(r, GI_FOP_RENAME, 1, "f5", 0);
+
+  rig_name(r, f, &f->loc, 5);
+  rig_name(r, f, &f->loc2, 0);
+  for (unsigned i = 0; i < BRICKS; i++)
+    r->brick[i].hook = was_removed_meanwhile;
+  check_half_done(r, f, ENOENT, "+f5+new", "2e2"); /* for each of its names */
+}
+
+static void
+test_lost_and_not_taken_back(void **state)
+{
+  struct rig *r = ours_with_lists();
+  struct gi_fop *f = rig_entry(r, GI_FOP_MKDIR, 1, "new", 20);
+  int now = 0;
+
+  r->brick[2].fail_once[GI_FOP_RMDIR] = EIO;
+  for (unsigned i = 0; i < BRICKS; i++) {
+    r->brick[i].hook = was_made_meanwhile;
+    r->brick[i].hook_arg = &now;
+  }
+  check_half_done(r, f, EEXIST, "+new", "2e1");
+}
+
 /* What was there before is not taken away. */
 static void
 test_lost_open_of_existing(void **state)
@@ -626,6 +688,8 @@ main(void)
       cmocka_unit_test(test_won_but_failed),
       cmocka_unit_test(test_lost),
       cmocka_unit_test(test_lost_but_for_the_times),
+      cmocka_unit_test(test_lost_rename),
+      cmocka_unit_test(test_lost_and_not_taken_back),
       cmocka_unit_test(test_lost_open_of_existing),
       cmocka_unit_test(test_lost_unlink),
       cmocka_unit_test(test_refused_everywhere),

@@ -118,17 +118,20 @@ rep_outcome_by_good(struct rep_txn *t, struct gi_fop *fop)
 {
   struct rep_fop *rf = rep_fop(t->rep, fop);
   struct gi_fan *fan = &rf->fan;
-  uint32_t good = t->active & ~t->accused, stale = fan->ok;
+  uint32_t half = t->half_done & ~(uint32_t)fan->ok, good = t->active & ~t->accused & ~half,
+           stale = fan->ok | (half & t->active);
   int err = good & fan->failed ? gi_fan_reply(fan, rep_first(good & fan->failed))->rsp.err : 0;
 
-  if (t->type != REP_ENTRY || t->retried || !(t->counters_known || t->dirty_owed))
+  if (t->type != REP_ENTRY || (t->retried && (fan->ok || !half)) || !(t->counters_known || t->dirty_owed))
     return false;
-  if (!good || !stale || (rep_outcome_saying(fan, err) & good) != good || !rep_outcome_claims(err))
+  if (!good || !(stale | half) || (rep_outcome_saying(fan, err) & good) != good || !rep_outcome_claims(err))
     return false;
   GI_PROBE("replicate: done on copies that missed something, impossible on the good ones");
   t->rep->metrics.blames++;
   t->last_kind = fop->kind;
-  accuse(t, good, stale);
+  if (stale)
+    accuse(t, good, stale);
+  rep_foreach(i, good) t->blame[i] |= half; /* some may be away */
   t->closing = true;
   rf->ok = 0;
   rf->refused = good;
@@ -136,11 +139,23 @@ rep_outcome_by_good(struct rep_txn *t, struct gi_fop *fop)
   return true;
 }
 
+/* Names that a first attempt has left on some copies, and nobody can be blamed for: a healer must look. */
+static void
+doubt_half_done(struct rep_txn *t)
+{
+  if (!t->half_done)
+    return;
+  t->keep_dirty = true;
+  if (!t->dirty_owed)
+    t->mark_dirty |= t->half_done & t->active;
+}
+
 static bool
 no_success(struct rep_txn *t, const struct gi_fop *fop, struct rep_fop *rf)
 {
   int same = rf->fan.sent ? gi_fan_same_errno(&rf->fan, rf->fan.sent) : rf->must_err; /* not sent: we refused it ourselves */
 
+  doubt_half_done(t);
   if (same && same != ENOTCONN && fop->kind != GI_FOP_FSYNC &&
       !rep_outcome_lost(&rf->fan)) { /* they agree: nothing happened anywhere */
     rf->err = same;
@@ -264,7 +279,7 @@ lost_quorum(struct rep_txn *t, struct gi_fop *fop, struct rep_fop *rf)
   if (t->type == REP_ENTRY)
     blame_strays(t, rf->ok, rf->fan.ok & ~rf->ok);
   if (t->type == REP_ENTRY && !t->dirty_owed)
-    t->mark_dirty = rf->fan.ok;
+    t->mark_dirty = rf->fan.ok | (t->half_done & t->active);
   return true;
 }
 

@@ -107,6 +107,7 @@ struct rep_txn {
   bool dirty_owed;             /* a pre-op raised dirty */
   bool counters_known;         /* the counters were asked for: `accused` is known, as after a pre-op */
   bool retried;                /* entry: a first attempt may have done it on some children */
+  uint32_t half_done;          /* entry: children where a first attempt did something that was not undone */
   bool moved_times;            /* entry: it did something, undone or not, and with it moved the times of directories */
   struct gi_fop *did[REP_MAX]; /* replies of children where a first attempt was not undone; owned */
   uint32_t dirtied;            /* children where the fast path raised dirty before it was refused elsewhere */
