@@ -7,15 +7,15 @@
 #include "xlators/protocol/server/server.h"
 #include "libglusterish/bigendian.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #define SV_MOUNTS_MAX 8192 /* told */
 
 static uint64_t
 sv_number_of(const char *uid)
 {
-  uint64_t h = 0xcbf29ce484222325ull;
-  for (size_t i = 0; i < sv_process_part(uid); i++)
-    h = (h ^ (uint8_t)uid[i]) * 0x100000001b3ull;
-  return h;
+  return XXH64(uid, sv_process_part(uid), 0);
 }
 
 bool
