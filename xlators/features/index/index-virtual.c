@@ -232,11 +232,8 @@ ix_virtual_getxattr(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_ok(fop, sizeof(p->root[c].gfid.b));
   }
   for (int c = 0; c < IX_TRACKED; c++) {
-    if (strcmp(name, count_key[c]) != 0)
-      continue;
-    fop->rsp.dict = gi_dict_new();
-    gi_dict_set_uint(fop->rsp.dict, name, (uint64_t)p->count[c]);
-    return gi_fop_ok(fop, sizeof(uint64_t));
+    if (strcmp(name, count_key[c]) == 0)
+      return ix_count_told(x, fop, c, count_key[c]);
   }
   return GI_PASS;
 }

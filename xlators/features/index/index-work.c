@@ -35,20 +35,29 @@ ix_base_new(struct gi_xlator *x, enum ix_class cls)
   snprintf(ix_private(x)->base[cls], IX_NAME, "%s-%s", class_dir[cls], gi_gfid_text(&id, text));
 }
 
-/* At least; none only where there are none: a client believes attributes then without asking whose they are. */
-static int64_t
-count_links(struct gi_fs *fs, int dirfd)
+/* False: the directory could not be read, and there may be more. */
+static bool
+count_links(struct gi_fs *fs, int dirfd, int64_t *n)
 {
-  int64_t n = 0;
   struct gi_gfid gfid;
   struct gi_fs_dir d;
+  bool sure;
+  *n = 0;
   if (gi_fs_dir_open(&d, fs, dirfd, "."))
-    return 1;
+    return false;
   for (const struct gi_fs_dirent *e; (e = gi_fs_dir_next(&d));)
-    n += gi_gfid_parse(e->name, &gfid);
-  n += d.err != 0;
+    *n += gi_gfid_parse(e->name, &gfid);
+  sure = d.err == 0;
   gi_fs_dir_close(&d);
-  return n;
+  return sure;
+}
+
+/* None only where there are none: a client believes attributes then without asking whose they are. */
+static void
+count_at_start(struct ix_private *p, enum ix_class cls)
+{
+  p->unsure[cls] = !count_links(p->fs, p->fd[cls], &p->count[cls]);
+  p->count[cls] += p->unsure[cls];
 }
 
 static int
@@ -96,7 +105,7 @@ ix_dirs_open(struct gi_xlator *x, const char *path, struct gi_error *err)
       lose_dirty(p, top);
     ix_base_new(x, c);
     if (!failed && c < IX_TRACKED)
-      p->count[c] = count_links(p->fs, p->fd[c]);
+      count_at_start(p, c);
   }
   gi_fs_close(p->fs, top);
   if (!failed)
@@ -113,6 +122,71 @@ ix_dirs_close(struct ix_private *p)
   }
   if (p->store_fd >= 0)
     gi_fs_close(p->fs, p->store_fd);
+}
+
+/* ---- counted again ---- */
+
+struct recount {
+  struct gi_work work;
+  struct gi_xlator *x;
+  struct gi_fop *fop; /* held */
+  struct gi_fs *fs;
+  enum ix_class cls;
+  const char *key;
+  int fd;
+  uint64_t learnt; /* when it began */
+  int64_t n;
+  bool sure;
+};
+
+static void
+recount_work(struct gi_work *w)
+{
+  struct recount *r = GI_CONTAINER(w, struct recount, work);
+  r->sure = count_links(r->fs, r->fd, &r->n);
+}
+
+static enum gi_verdict
+tell_count(const struct ix_private *p, struct gi_fop *fop, enum ix_class cls, const char *key)
+{
+  fop->rsp.dict = gi_dict_new();
+  gi_dict_set_uint(fop->rsp.dict, key, (uint64_t)p->count[cls]);
+  return gi_fop_ok(fop, sizeof(uint64_t));
+}
+
+/* What was linked or unlinked meanwhile may or may not have been counted: whoever asks next has it counted once more. */
+static void
+recount_done(struct gi_work *w)
+{
+  struct recount *r = GI_CONTAINER(w, struct recount, work);
+  struct ix_private *p = ix_private(r->x);
+  struct gi_fop *fop = r->fop;
+  struct gi_xlator *x = r->x;
+  GI_ASSERT(r->cls < IX_TRACKED && p->learnt >= r->learnt);
+  if (r->sure && p->learnt == r->learnt && !p->working) {
+    p->count[r->cls] = r->n;
+    p->unsure[r->cls] = false;
+  }
+  tell_count(p, fop, r->cls, r->key);
+  gi_free(r);
+  gi_fop_answer(fop, x);
+}
+
+enum gi_verdict
+ix_count_told(struct gi_xlator *x, struct gi_fop *fop, enum ix_class cls, const char *key)
+{
+  const struct ix_private *p = ix_private(x);
+  struct recount *r;
+  GI_ASSERT(cls < IX_TRACKED && p->count[cls] >= p->unsure[cls]);
+  if (!p->unsure[cls] || p->working)
+    return tell_count(p, fop, cls, key);
+  r = gi_new(struct recount);
+  *r = (struct recount){.x = x, .fop = fop, .fs = p->fs, .cls = cls, .key = key, .fd = p->fd[cls], .learnt = p->learnt};
+  r->work.priority = fop->priority;
+  r->work.run = recount_work;
+  r->work.done = recount_done;
+  gi_work_submit(x->reactor, &r->work);
+  return GI_HELD;
 }
 
 /* ---- jobs ---- */
@@ -294,10 +368,12 @@ job_done(struct gi_work *w)
   struct ix_job *job = GI_CONTAINER(w, struct ix_job, work);
   GI_CHECK(job, IX_JOB_MAGIC);
   GI_CHECK(job->fop, GI_FOP_MAGIC);
+  GI_ASSERT(ix_private(job->x)->working > 0);
   if (needs_new_base(job)) {
     gi_work_submit(job->x->reactor, &job->work);
     return;
   }
+  ix_private(job->x)->working--;
   job->done(job->x, job);
 }
 
@@ -309,6 +385,7 @@ ix_job_run(struct ix_job *job, void (*done)(struct gi_xlator *x, struct ix_job *
   job->done = done;
   job->work.run = job_work;
   job->work.done = job_done;
+  ix_private(job->x)->working++;
   gi_work_submit(job->x->reactor, &job->work);
 }
 
@@ -378,7 +455,7 @@ learn_unlink(struct ix_private *p, const struct ix_step *s, struct ix_inode *ii)
 {
   GI_ASSERT(s->what == IX_UNLINK && s->cls < IX_TRACKED && p->count[s->cls] >= 0);
   p->metrics.unlinks++;
-  if (s->err == 0 && p->count[s->cls] > 0)
+  if (s->err == 0 && p->count[s->cls] > p->unsure[s->cls])
     p->count[s->cls]--;
   ii->state[s->cls] = s->err == 0 || s->err == ENOENT ? IX_OUT : IX_UNKNOWN;
   return s->err;
@@ -389,6 +466,7 @@ ix_job_learn(struct gi_xlator *x, struct ix_job *job, struct ix_inode *ii)
 {
   struct ix_private *p = ix_private(x);
   int first = 0;
+  p->learnt++;
   for (unsigned i = 0; i < job->nsteps; i++) {
     struct ix_step *s = &job->step[i];
     int err = s->err;

@@ -58,6 +58,9 @@ struct ix_private {
   int store_fd;       /* .glusterfs, for the types of gfids */
   char base[IX_CLASSES][IX_NAME];
   int64_t count[IX_TRACKED]; /* links in it, base files not counted */
+  bool unsure[IX_TRACKED];   /* they could not be counted: at least one is assumed, until somebody asks */
+  unsigned working;          /* jobs on workers */
+  uint64_t learnt;           /* jobs done so far */
   struct ix_virtual root[IX_CLASSES];
   struct gi_list generated; /* struct ix_virtual, oldest first */
   unsigned ngenerated;
@@ -148,6 +151,8 @@ ix_private(const struct gi_xlator *x)
 /* Opens or makes the index directories below `path` and counts what is there. 0, or -1 with err. */
 int ix_dirs_open(struct gi_xlator *x, const char *path, struct gi_error *err);
 void ix_dirs_close(struct ix_private *p);
+/* Answers `fop` with the number of links, under that key. What could not be counted at the start is counted now. */
+enum gi_verdict ix_count_told(struct gi_xlator *x, struct gi_fop *fop, enum ix_class cls, const char *key);
 void ix_base_new(struct gi_xlator *x, enum ix_class cls); /* a fresh base file name */
 struct ix_job *ix_job_new(struct gi_xlator *x, struct gi_fop *fop, const struct gi_gfid *gfid);
 /* Appends a step; `name` NULL for the inode's own link. */
