@@ -78,6 +78,8 @@ look_at_target(struct move *m, bool prepare)
   return 0;
 }
 
+/* Who ends an earlier move may take the target's name away after it has been marked anew: the mode that is kept beside it still says what is
+ * the owner's. */
 static void
 read_marks(struct move *m, const struct gi_fop *reply, const char *key)
 {
@@ -88,10 +90,10 @@ read_marks(struct move *m, const struct gi_fop *reply, const char *key)
   m->f.gfid = m->stat.gfid;
   m->marked = di_is_moving(d, &m->stat, reply->rsp.xdata);
   m->target = m->marked ? di_linkto_target(d, reply) : -1;
-  if (m->marked)
-    m->stat.mode &= ~(uint32_t)DI_MOVING;
-  if (m->marked && gi_dict_get_str(reply->rsp.xdata, key, &mode))
+  if ((m->stat.mode & DI_MOVING) == DI_MOVING && gi_dict_get_str(reply->rsp.xdata, key, &mode))
     m->stat.mode = (m->stat.mode & ~07777u) | (uint32_t)(strtoul(mode, NULL, 8) & 07777u);
+  else if (m->marked)
+    m->stat.mode &= ~(uint32_t)DI_MOVING;
 }
 
 int

@@ -15,7 +15,9 @@
 #define KEY "trusted.glusterfs.dht"
 #define FILE_GFID 9
 
-static char done[256]; /* to the target: T times, M mode, X the linkto attribute goes, A further attributes */
+static bool half_marked;   /* the source has the bits, and not the name of its target */
+static uint32_t last_mode; /* of the target */
+static char done[256];     /* to the target: T times, M mode, X the linkto attribute goes, A further attributes */
 
 static void
 note(char what)
@@ -47,7 +49,9 @@ say_what_is_there(struct gi_fop *fop, void *arg)
     fop->rsp.stat.gfid = gi_gfid_root;
     return;
   }
-  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? DI_LINKTO_MODE : marked ? 0644 | DI_MOVING : 0644));
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? DI_LINKTO_MODE : marked || half_marked ? 0644 | DI_MOVING : 0644));
+  if (half_marked && !target)
+    gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".mode", "644");
   if (target || marked)
     gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", to, (uint32_t)strlen(to) + 1);
 }
@@ -55,6 +59,8 @@ say_what_is_there(struct gi_fop *fop, void *arg)
 static void
 see_target(struct gi_fop *fop, void *arg)
 {
+  if (fop->kind == GI_FOP_SETATTR && fop->args.valid & GI_SET_MODE)
+    last_mode = fop->args.iatt.mode & 07777;
   if (fop->kind == GI_FOP_SETATTR)
     note(fop->args.valid & GI_SET_MTIME ? 'T' : 'M');
   else if (fop->kind == GI_FOP_REMOVEXATTR && strcmp(fop->args.name, KEY ".linkto") == 0)
@@ -151,6 +157,15 @@ test_a_move_is_finished_with_the_lock_of_the_size(void **state)
   assert_int_equal(r.moved, 1);
   assert_string_equal(done, "Lml");
   fake_stack_free(s);
+}
+
+static void
+test_marks_of_another_are_no_mode(void **state)
+{
+  half_marked = true;
+  test_target_has_its_times_before_it_is_the_file(state);
+  half_marked = false;
+  assert_int_equal(last_mode, 0644);
 }
 
 static unsigned listings, shown_in; /* which listing of the first subvolume shows the file */
@@ -412,6 +427,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_target_has_its_times_before_it_is_the_file),
+      cmocka_unit_test(test_marks_of_another_are_no_mode),
       cmocka_unit_test(test_file_that_was_renamed_is_met_by_another_walk),
       cmocka_unit_test(test_the_size_of_a_file_in_blocks_goes_along),
       cmocka_unit_test(test_a_move_is_finished_with_the_lock_of_the_size),
