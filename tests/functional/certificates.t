@@ -57,5 +57,21 @@ refused expired 'its certificate "expired" has expired: ' "certificate of this s
 refused self 'its certificate "self" is self-made' "of a wrong CA, or self-made"
 refused revoked 'its certificate "revoked" is revoked' "certificate of this side: revoked"
 ok "one that is in order does" mounts good
+
+# ---- handshakes that are begun and never go on ----
+
+brick=$(brick_pid v "$WORK/bricks/v-1")
+# bears NAME PORT PID: 1,000 of them at a time from one address; who means it is served meanwhile, and memory is bounded.
+bears() {
+  local said
+  said=$(python3 "$(dirname "$0")/strangers.py" shake "$HOST" "$2" "$3" \
+    "openssl s_client -connect '$HOST:$2' -tls1_3 -cert '$C/good.pem' -key '$C/good.key' </dev/null 2>&1 | grep -q 'Server certificate' && echo x >>'$WORK/m-good/file'" 2>&1)
+  note "$said"
+  like "$said" '^[0-9]+ status 0:' "$1: who means it is served"
+  ok "$1: memory is bounded" test "$(tail -n 1 <<<"$said" | awk '{print $1 + 0}')" -lt 128
+}
+bears "half-open handshakes at the daemon" "$PORT" "$DAEMON_PID"
+bears "half-open handshakes at a brick" "$port" "$brick"
+ok "the mount was never gone" test "$(wc -l <"$WORK/m-good/file")" = 2
 umount "$WORK/m-good"
 done_testing

@@ -8,6 +8,7 @@ became of the command:
 
   flood    records that are no calls, without end; the answers are not read
   idle     more connections than a server has, which say nothing
+  shake    1,000 TLS handshakes that are begun and never go on
   big      connections with a record of 64 MiB that is never complete
   read     an attached client that asks for 3 GiB and reads nothing
 """
@@ -58,6 +59,11 @@ def flood():
 def idle():
     for _ in range(4200):
         connect()
+
+
+def shake():
+    for _ in range(1000):
+        send_all(connect(), b"\x16\x03\x01\x02\x00\x01")
 
 
 def big():
