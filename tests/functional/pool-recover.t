@@ -39,6 +39,24 @@ ok "and knows the other" sees 3 "Other names:"
 ok "it is connected there" within 10 all_connected
 nok "a node does not get the address of another one" gi_on 1 peer update "$POOL_NET.99" "${ADDR[3]}"
 
+# ---- a machine is renumbered, with its member of the store ----
+
+member_at() { store_on 1 /v3/cluster/member/list '{}' | jq -r '.members[].peerURLs[]' | grep -q "//$1:"; }
+store_answers() { store_on "$1" /v3/kv/range '{"key":"Z2x1c3RlcmlzaC9wb29s"}' | jq -e .kvs >/dev/null; }
+old=${ADDR[3]}
+ip -n "gp$$n3" addr del "$old/24" dev eth0 && ip -n "gp$$n3" addr add "$POOL_NET.88/24" dev eth0
+ok "the third node has another address only" within 15 gi_on 1 peer update "$old" "$POOL_NET.88"
+ADDR[3]=$POOL_NET.88
+ok "all are connected" within 40 all_connected
+ok "its member of the store is found there" within 30 member_at "$POOL_NET.88"
+nok "and not where it was" member_at "$old"
+ok "as it knows itself" within 30 grep -qx "address=$POOL_NET.88" "$WORK/n3/pool"
+ok "it votes" within 30 store_answers 3
+ok "and counts when another one is away" within 5 kill -STOP "$(cat "$WORK/n2/run/store.pid")"
+ok "so a change works" within 30 gi_on 3 volume set one user.a moved
+kill -CONT "$(cat "$WORK/n2/run/store.pid")"
+ok "and is known" within 10 in_file 1 user.a=moved
+
 # ---- the majority is lost ----
 
 signal_node KILL 2

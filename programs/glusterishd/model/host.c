@@ -129,6 +129,23 @@ gd_host_must_be_looked_up(struct gd *gd, const char *host)
   return !numeric && !is_own_name(gd, host) && !find_name(gd, host);
 }
 
+char *
+gd_host_number(const struct gd *gd, const char *host)
+{
+  struct addrinfo *list;
+  char text[NI_MAXHOST];
+  const struct gd_name *name = find_name(gd, host);
+  if (is_numeric(host, &list)) {
+    freeaddrinfo(list);
+    return gi_strdup(host);
+  }
+  if (!name || !name->n ||
+      getnameinfo((const struct sockaddr *)&name->address[0].sa, sizeof(name->address[0].sa), text, sizeof(text), NULL, 0,
+                  NI_NUMERICHOST))
+    return NULL;
+  return gi_strdup(text);
+}
+
 /* ---- is it this machine? ---- */
 
 static bool

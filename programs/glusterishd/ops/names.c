@@ -99,13 +99,14 @@ is_of_pool(const struct gd *gd, const char *host)
 }
 
 static void
-look_up(struct gd_names *n, const char *text)
+look_up(struct gd_names *n, const char *text, bool again)
 {
   struct gd *gd = n->op->gd;
   GI_CLEANUP_FREE char *host = NULL;
   const char *path = text ? strstr(text, ":/") : NULL; /* of a brick */
   host = path ? gi_strndup(text, (size_t)(path - text)) : gi_strdup(text);
-  if (!host || !*host || is_of_pool(gd, host) || !gd_host_must_be_looked_up(gd, host) || is_under_way(gd->reactor, host))
+  if (!host || !*host || (!again && is_of_pool(gd, host)) || !gd_host_must_be_looked_up(gd, host) ||
+      is_under_way(gd->reactor, host))
     return;
   struct lookup *l = gi_new(struct lookup);
   *l = (struct lookup){.names = n, .r = gd->reactor, .host = gi_strdup(host)};
@@ -120,7 +121,8 @@ int
 gd_names_look(struct gd_op *op, gd_names_fn *then, struct gi_error *err)
 {
   static const char *const members[] = {"host", "source", "target", "old", "new"};
-  const json_t *bricks = op->by_node ? NULL : gd_op_strings(op, "bricks");
+  const json_t *bricks = op->by_node ? NULL : gd_op_strings(op, "bricks"),
+               *addresses = op->by_node ? NULL : gd_op_strings(op, "addresses");
   struct gd_names *n = gi_new(struct gd_names);
   GI_ASSERT(!op->names);
   op->names = n;
@@ -128,9 +130,11 @@ gd_names_look(struct gd_op *op, gd_names_fn *then, struct gi_error *err)
   n->refs = 1;
   gi_timer_init(&n->timer, op->gd->reactor, go_on, n);
   for (size_t i = 0; i < GI_ARRAY_LEN(members) && !op->by_node; i++)
-    look_up(n, gd_op_str(op, members[i]));
+    look_up(n, gd_op_str(op, members[i]), false);
   for (size_t i = 0; i < json_array_size(bricks); i++)
-    look_up(n, json_string_value(json_array_get(bricks, i)));
+    look_up(n, json_string_value(json_array_get(bricks, i)), false);
+  for (size_t i = 0; i < json_array_size(addresses); i++)
+    look_up(n, json_string_value(json_array_get(addresses, i)), true); /* of a node that has others now */
   if (n->left == 0)
     return then(op, err);
   n->then = then;

@@ -251,13 +251,69 @@ check_address(const struct gd *gd, const struct gd_node *n, const char *address,
   return taken ? gi_error_set(err, EEXIST, "%.200s is an address of another node", address) : 0;
 }
 
+/* Where the node's member of the store is to be found: where it is, if that stays one of its addresses, else at the first of them that
+ * is known in numbers. NULL and err: at none. */
+static char *
+choose_store(const struct gd *gd, const json_t *member, const json_t *addresses, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *now = gd_member_host(member);
+  char *first = NULL;
+  for (size_t i = 0; i < json_array_size(addresses); i++) {
+    char *number = gd_host_number(gd, json_string_value(json_array_get(addresses, i)));
+    bool stays = number && now && strcmp(number, now) == 0;
+    if (stays || (number && !first)) {
+      gi_free(first);
+      first = number;
+    } else {
+      gi_free(number);
+    }
+    if (stays)
+      break;
+  }
+  if (!first)
+    gi_error_set(err, EINVAL, "the node is a member of the pool's store, and none of its addresses is known in numbers");
+  return first;
+}
+
+static void
+update_members(void *arg, const struct gd_key_answer *a)
+{
+  struct gd_op *op = arg;
+  struct gd *gd = op->gd;
+  struct gi_error err = {0};
+  struct gd_node *n = NULL;
+  char uuid[GI_UUID_TEXT];
+  if (a->code || !gd_node_named(gd, gd_op_str(op, "host"), &n)) {
+    gi_error_set(&err, GD_ERR_MGMT, "%s", a->code ? a->why : "the node has left meanwhile");
+    gd_op_finish(op, &err);
+    return;
+  }
+  const struct gi_gfid *id = n ? &n->id : &gd->uuid;
+  const json_t *member = gd_member_of(a->members, id), *addresses = gd_op_strings(op, "addresses");
+  GI_CLEANUP_FREE char *store = member ? choose_store(gd, member, addresses, &err) : NULL;
+  if (err.code) {
+    gd_op_finish(op, &err);
+    return;
+  }
+  json_t *doc = n ? gd_node_doc(n) : gd_node_own_doc(gd);
+  json_object_set_new(doc, "hosts", json_deep_copy(addresses));
+  json_object_del(doc, "store");
+  if (store)
+    json_object_set_new(doc, "store", json_string(store));
+  char *text = json_dumps(doc, JSON_COMPACT);
+  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(id, uuid));
+  struct gd_key_put put = {key, text, 0};
+  gd_commit_keys(op, &put, 1, gd_finish_everywhere);
+  free(text);
+  json_decref(doc);
+}
+
 int
 gd_op_peer_update(struct gd_op *op, struct gi_error *err)
 {
   const char *host = gd_op_str(op, "host");
   const json_t *addresses = gd_op_strings(op, "addresses");
   struct gd_node *n = NULL;
-  char uuid[GI_UUID_TEXT];
   if (!op->gd->pool || !host || !gd_node_named(op->gd, host, &n))
     return gi_error_set(err, ENOENT, "%.200s is not part of cluster", host ? host : "");
   if (!json_array_size(addresses) || json_array_size(addresses) > GD_HOSTS_MAX)
@@ -265,14 +321,8 @@ gd_op_peer_update(struct gd_op *op, struct gi_error *err)
   for (size_t i = 0; i < json_array_size(addresses); i++)
     if (check_address(op->gd, n, json_string_value(json_array_get(addresses, i)), err))
       return GD_OP_FAILED;
-  json_t *doc = n ? gd_node_doc(n) : gd_node_own_doc(op->gd);
-  json_object_set_new(doc, "hosts", json_deep_copy(addresses));
-  char *text = json_dumps(doc, JSON_COMPACT);
-  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(n ? &n->id : &op->gd->uuid, uuid));
-  struct gd_key_put put = {key, text, 0};
-  gd_commit_keys(op, &put, 1, gd_finish_everywhere);
-  free(text);
-  json_decref(doc);
+  struct gd_key_store *kv = op->gd->pool->kv;
+  kv->ops->members(kv, update_members, op);
   return GD_OP_LATER;
 }
 

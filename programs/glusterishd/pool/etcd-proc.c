@@ -144,6 +144,16 @@ prepare(struct gd_etcd *e, const struct passwd *user, const char *url, struct gi
   return 0;
 }
 
+/* Where certificates are shown it listens on all addresses, as this daemon does, so it is there when the machine has got another one. */
+static char *
+listen_url(const struct gd_pool *p, const char *url)
+{
+  bool v6 = strchr(url, '[') != NULL;
+  if (p->gd->config.bind || strncmp(url, PLAIN, strlen(PLAIN)) == 0)
+    return gi_strdup(url);
+  return gi_asprintf(SECURE "%s:%d", v6 ? "[::]" : "0.0.0.0", p->gd->config.port + GD_STORE_PORT_OFFSET);
+}
+
 /* It writes its pid file itself: were this daemon to die in between, nobody would find it again. */
 static int
 spawn(struct gd_etcd *e, const struct passwd *user, const char *url, pid_t *pid)
@@ -154,6 +164,7 @@ spawn(struct gd_etcd *e, const struct passwd *user, const char *url, pid_t *pid)
   GI_CLEANUP_FREE char *log = gi_asprintf("%s/store.log", p->gd->config.logdir);
   GI_CLEANUP_FREE char *uid = user ? gi_asprintf("--reuid=%u", user->pw_uid) : NULL;
   GI_CLEANUP_FREE char *gid = user ? gi_asprintf("--regid=%u", user->pw_gid) : NULL;
+  GI_CLEANUP_FREE char *listen = listen_url(p, url);
   const char *argv[] = {
       "sh",
       "-c",
@@ -173,7 +184,7 @@ spawn(struct gd_etcd *e, const struct passwd *user, const char *url, pid_t *pid)
       "--advertise-client-urls",
       "unix://" SOCKET,
       "--listen-peer-urls",
-      url,
+      listen,
       "--initial-advertise-peer-urls",
       url,
       "--initial-cluster",

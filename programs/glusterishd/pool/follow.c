@@ -271,6 +271,7 @@ take_own(struct gd_follow *f, const json_t *doc)
   const char *key = json_string_value(json_object_get(doc, "key"));
   char **hosts;
   unsigned n;
+  const char *store = json_string_value(json_object_get(doc, "store"));
   f->unknown = !key || strcmp(key, gd_node_key(p->gd)) != 0;
   if (!gd_hosts_read(doc, &hosts, &n)) {
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 6, "what the store has of this node is no usable description");
@@ -279,6 +280,9 @@ take_own(struct gd_follow *f, const json_t *doc)
   gd_hosts_free(&p->hosts, &p->nhosts);
   p->hosts = hosts;
   p->nhosts = n;
+  snprintf(p->store, sizeof(p->store), "%s", gd_is_number(store) ? store : "");
+  if (p->store[0] && p->initial && strcmp(p->store, p->address) != 0)
+    gd_members_move_own(p);
 }
 
 static void

@@ -368,7 +368,11 @@ static void
 etcd_member(struct gd_key_store *kv, enum gd_key_member change, const char *what, gd_key_fn *fn, void *arg)
 {
   struct request *rq;
-  if (change == GD_KEY_ADD_LEARNER)
+  size_t id = strcspn(what, " ");
+  GI_ASSERT((change == GD_KEY_MOVE) == (what[id] == ' '));
+  if (change == GD_KEY_MOVE)
+    rq = ask(kv, "/v3/cluster/member/update", json_pack("{s:s%,s:[s]}", "ID", what, id, "peerURLs", what + id + 1), fn, arg);
+  else if (change == GD_KEY_ADD_LEARNER)
     rq = ask(kv, "/v3/cluster/member/add", json_pack("{s:[s],s:b}", "peerURLs", what, "isLearner", true), fn, arg);
   else
     rq = ask(kv, change == GD_KEY_PROMOTE ? "/v3/cluster/member/promote" : "/v3/cluster/member/remove",

@@ -50,7 +50,7 @@ struct gd_key_put {
 };
 
 /* What becomes of the members of the store. */
-enum gd_key_member { GD_KEY_ADD_LEARNER, GD_KEY_PROMOTE, GD_KEY_REMOVE };
+enum gd_key_member { GD_KEY_ADD_LEARNER, GD_KEY_PROMOTE, GD_KEY_REMOVE, GD_KEY_MOVE };
 
 struct gd_key_ops {
   void (*free)(struct gd_key_store *kv);
@@ -66,7 +66,7 @@ struct gd_key_ops {
   void (*keep)(struct gd_key_store *kv, int64_t lease);   /* nobody waits for an answer */
   void (*revoke)(struct gd_key_store *kv, int64_t lease); /* likewise: what hangs on it goes */
   void (*members)(struct gd_key_store *kv, gd_key_fn *fn, void *arg);
-  /* `what`: the URL of a new one, the ID of the others. */
+  /* `what`: the URL of a new one; "ID URL" of one that moves there; the ID of the others. */
   void (*member)(struct gd_key_store *kv, enum gd_key_member change, const char *what, gd_key_fn *fn, void *arg);
 };
 

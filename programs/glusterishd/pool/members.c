@@ -34,8 +34,8 @@ id_of(const json_t *m)
   return id ? id : "";
 }
 
-static const json_t *
-find_member(const json_t *members, const struct gi_gfid *node)
+const json_t *
+gd_member_of(const json_t *members, const struct gi_gfid *node)
 {
   char uuid[GI_UUID_TEXT];
   gi_gfid_text(node, uuid);
@@ -43,6 +43,23 @@ find_member(const json_t *members, const struct gi_gfid *node)
     if (strcmp(name_of(json_array_get(members, i)), uuid) == 0)
       return json_array_get(members, i);
   return NULL;
+}
+
+static const char *
+url_of(const json_t *m)
+{
+  const char *url = json_string_value(json_array_get(json_object_get(m, "peerURLs"), 0));
+  return url ? url : "";
+}
+
+char *
+gd_member_host(const json_t *m)
+{
+  const char *host = strstr(url_of(m), "://");
+  host = host ? host + 3 : NULL;
+  if (host && *host == '[')
+    return gi_strndup(host + 1, strcspn(host + 1, "]"));
+  return host ? gi_strndup(host, strcspn(host, ":/")) : NULL;
 }
 
 char *
@@ -135,7 +152,7 @@ static struct gd_node *
 first_without(struct gd_pool *p, const json_t *members)
 {
   gi_list_foreach(n, &p->nodes, struct gd_node, link)
-    if (gd_node_connected(n) && !find_member(members, &n->id))
+    if (gd_node_connected(n) && !gd_member_of(members, &n->id))
       return n;
   return NULL;
 }
@@ -157,11 +174,11 @@ add(struct gd_pool *p, const json_t *members, struct gd_node *n)
 static bool
 is_first(const struct gd_pool *p, const json_t *members)
 {
-  const json_t *own = find_member(members, &p->gd->uuid);
+  const json_t *own = gd_member_of(members, &p->gd->uuid);
   if (!own || json_is_true(json_object_get(own, "isLearner")))
     return false;
   gi_list_foreach(n, &p->nodes, struct gd_node, link) {
-    const json_t *m = find_member(members, &n->id);
+    const json_t *m = gd_member_of(members, &n->id);
     if (m && gd_node_connected(n) && !json_is_true(json_object_get(m, "isLearner")) &&
         memcmp(n->id.b, p->gd->uuid.b, sizeof(n->id.b)) < 0)
       return false;
@@ -169,9 +186,33 @@ is_first(const struct gd_pool *p, const json_t *members)
   return true;
 }
 
+/* A node has another address, and was told: its member is found there. True: one was to be moved. */
+static bool
+move(struct gd_pool *p, const json_t *members)
+{
+  for (size_t i = 0; i < json_array_size(members); i++) {
+    const json_t *m = json_array_get(members, i);
+    struct gi_gfid id;
+    const struct gd_node *n = gi_gfid_parse(name_of(m), &id) ? gd_node_find(p->gd, &id) : NULL;
+    bool own = gi_gfid_parse(name_of(m), &id) && gi_gfid_equal(&id, &p->gd->uuid);
+    const char *store = own ? p->store : n ? n->store : "";
+    GI_CLEANUP_FREE char *host = gd_member_host(m);
+    if (!*store || !host || strcmp(host, store) == 0)
+      continue;
+    GI_CLEANUP_FREE char *url = gd_etcd_url(members, store, own ? p->gd->config.port : n->port);
+    GI_CLEANUP_FREE char *what = gi_asprintf("%s %s", id_of(m), url);
+    gi_log(GI_LOG_INFO, GD_NAME, MSG + 4, "the member of the store at %s is found at %s from now on", host, store);
+    change(p, GD_KEY_MOVE, what);
+    return true;
+  }
+  return false;
+}
+
 static void
 look(struct gd_pool *p, const json_t *members)
 {
+  if (move(p, members))
+    return;
   const char *unknown = NULL;
   bool learner = false, room = json_array_size(members) < GD_VOTERS_MAX;
   struct gd_node *without = room ? first_without(p, members) : NULL;
@@ -201,11 +242,46 @@ static void
 note_joined(struct gd_pool *p, const json_t *members)
 {
   struct gi_error err = {0};
-  if (p->joined || p->unfilled || !p->etcd || !find_member(members, &p->gd->uuid))
+  if (p->joined || p->unfilled || !p->etcd || !gd_member_of(members, &p->gd->uuid))
     return;
   p->joined = true;
   if (gd_pool_save(p->gd, &err))
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "%s", err.text);
+}
+
+/* In the list it began with, by which it knows where to listen. */
+static void
+set_own_url(struct gd_pool *p, const char *url)
+{
+  char uuid[GI_UUID_TEXT], *text = NULL;
+  size_t len = strlen(gi_gfid_text(&p->gd->uuid, uuid));
+  for (const char *m = p->initial; *m; m += strcspn(m, ","), m += *m == ',') {
+    bool own = strncmp(m, uuid, len) == 0 && m[len] == '=';
+    int n = own ? (int)len + 1 : (int)strcspn(m, ",");
+    char *longer = gi_asprintf("%s%s%.*s%s", text ? text : "", text ? "," : "", n, m, own ? url : "");
+    gi_free(text);
+    text = longer;
+  }
+  gi_free(p->initial);
+  p->initial = text;
+}
+
+void
+gd_members_move_own(struct gd_pool *p)
+{
+  struct gi_error err = {0};
+  GI_ASSERT(p->initial && p->store[0]);
+  if (strstr(p->initial, "http://")) /* it goes on at its address until all are encrypted */
+    return;
+  gi_log(GI_LOG_INFO, GD_NAME, MSG + 5, "the member of the store on this node goes from %s to %s", p->address, p->store);
+  GI_CLEANUP_FREE char *url = gd_etcd_url(NULL, p->store, p->gd->config.port);
+  set_own_url(p, url);
+  gi_free(p->address);
+  p->address = gi_strdup(p->store);
+  if (gd_pool_save(p->gd, &err))
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "%s", err.text);
+  if (p->etcd)
+    gd_etcd_renew(p->etcd, true);
 }
 
 void
@@ -232,7 +308,7 @@ replace_lost(void *arg, const struct gd_key_answer *a)
 {
   struct gd_pool *p = arg;
   gi_timer_set(&p->balance, TICK);
-  const json_t *own = a->code ? NULL : find_member(a->members, &p->gd->uuid);
+  const json_t *own = a->code ? NULL : gd_member_of(a->members, &p->gd->uuid);
   if (own)
     p->kv->ops->member(p->kv, GD_KEY_REMOVE, id_of(own), old_id_gone, p);
 }

@@ -58,8 +58,9 @@ static bool
 is_newer(const struct gd *gd, const struct gd_key_pair *p)
 {
   static const char *const whole[] = {GD_PREFIX "pool", GD_PREFIX "lock", GD_ENCRYPTION_KEY, GD_SECRET_KEY};
-  static const char *const of_node[] = {"uuid", "hosts", "port", "version", "key", NULL}, *const of_options[] = {
-                                                                                              "generation", "options", NULL};
+  static const char *const of_node[] = {"uuid", "hosts", "port", "version", "key", "store", NULL}, *const of_options[] = {
+                                                                                                       "generation", "options",
+                                                                                                       NULL};
   for (size_t i = 0; i < GI_ARRAY_LEN(whole); i++)
     if (strcmp(p->key, whole[i]) == 0)
       return false;

@@ -7,6 +7,7 @@
 #include "programs/glusterishd/pool/pool.h"
 #include "rpc/conn.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <netdb.h>
 #include <string.h>
@@ -42,6 +43,13 @@ gd_is_host(const char *text)
 {
   return text && *text && *text != '-' && strlen(text) < 256 &&
          strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:%") == strlen(text);
+}
+
+bool
+gd_is_number(const char *text)
+{
+  struct in6_addr any;
+  return text && (inet_pton(AF_INET, text, &any) == 1 || inet_pton(AF_INET6, text, &any) == 1);
 }
 
 bool
@@ -201,35 +209,34 @@ gd_node_is_at(const struct gd *gd, const char *address)
 
 /* ---- telling ---- */
 
-/* `version`: it is known to run that. */
-static json_t *
-node_doc(const struct gd_pool *p, const struct gi_gfid *id, char *const *hosts, unsigned nhosts, int port, const char *version,
-         const char *key)
-{
-  char uuid[GI_UUID_TEXT];
-  GI_CLEANUP_FREE char *place = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(id, uuid));
-  json_t *list = json_array(), *doc = gd_document_of(gd_newer_of(p, place));
-  for (unsigned i = 0; i < nhosts; i++)
-    json_array_append_new(list, json_string(hosts[i]));
-  json_object_update_new(doc, json_pack("{s:s,s:o,s:i}", "uuid", uuid, "hosts", list, "port", port));
-  if (*version || !json_object_get(doc, "version"))
-    json_object_set_new(doc, "version", json_string(*version ? version : GI_VERSION));
-  if (*key)
-    json_object_set_new(doc, "key", json_string(key));
-  return doc;
-}
-
 json_t *
 gd_node_doc(const struct gd_node *n)
 {
-  return node_doc(n->gd->pool, &n->id, n->hosts, n->nhosts, n->port, n->version, n->key);
+  char uuid[GI_UUID_TEXT];
+  GI_CLEANUP_FREE char *place = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&n->id, uuid));
+  json_t *list = json_array(), *doc = gd_document_of(gd_newer_of(n->gd->pool, place));
+  for (unsigned i = 0; i < n->nhosts; i++)
+    json_array_append_new(list, json_string(n->hosts[i]));
+  json_object_update_new(doc, json_pack("{s:s,s:o,s:i}", "uuid", uuid, "hosts", list, "port", n->port));
+  if (n->version[0] || !json_object_get(doc, "version"))
+    json_object_set_new(doc, "version", json_string(n->version[0] ? n->version : GI_VERSION));
+  if (n->key[0])
+    json_object_set_new(doc, "key", json_string(n->key));
+  if (n->store[0])
+    json_object_set_new(doc, "store", json_string(n->store));
+  return doc;
 }
 
 json_t *
 gd_node_own_doc(struct gd *gd)
 {
   GI_ASSERT(gd->pool);
-  return node_doc(gd->pool, &gd->uuid, gd->pool->hosts, gd->pool->nhosts, gd->config.port, GI_VERSION, gd_node_key(gd));
+  struct gd_node own = {
+      .gd = gd, .id = gd->uuid, .hosts = gd->pool->hosts, .nhosts = gd->pool->nhosts, .port = gd->config.port};
+  snprintf(own.version, sizeof(own.version), "%s", GI_VERSION);
+  snprintf(own.key, sizeof(own.key), "%s", gd_node_key(gd));
+  snprintf(own.store, sizeof(own.store), "%s", gd->pool->store);
+  return gd_node_doc(&own);
 }
 
 /* ---- learning ---- */
@@ -257,6 +264,8 @@ save(const struct gd_node *n)
   fprintf(f, "port=%d\n", n->port);
   if (n->key[0])
     fprintf(f, "key=%s\n", n->key);
+  if (n->store[0])
+    fprintf(f, "store=%s\n", n->store);
   for (unsigned i = 0; i < n->nseen; i++)
     fprintf(f, "seen%u=%s\n", i + 1, n->seen[i]);
   GI_ASSERT(fclose(f) == 0);
@@ -293,6 +302,18 @@ same_hosts(const struct gd_node *n, char *const *hosts, unsigned nhosts, int por
   return true;
 }
 
+/* Where its member of the store is. True: elsewhere. */
+static bool
+learn_store(struct gd_node *n, const json_t *doc)
+{
+  const char *store = json_string_value(json_object_get(doc, "store"));
+  char text[sizeof(n->store)];
+  snprintf(text, sizeof(text), "%s", gd_is_number(store) ? store : "");
+  bool moved = strcmp(text, n->store) != 0;
+  memcpy(n->store, text, sizeof(n->store));
+  return moved;
+}
+
 /* Its key, where the description has one. True: it is another one. */
 static bool
 learn_key(struct gd_node *n, const json_t *doc)
@@ -304,11 +325,14 @@ learn_key(struct gd_node *n, const json_t *doc)
   return true;
 }
 
-/* Whoever was away while the store was made anew hears it from either side. */
+/* Whoever was away while the store was made anew hears it from either side. And what was changed is read: this node's own member may not
+ * have been there to tell. */
 static void
 proved(void *arg, const json_t *reply)
 {
   struct gd_node *n = arg;
+  if (n->gd->pool && n->gd->pool->follow)
+    gd_follow_refresh(n->gd->pool->follow, NULL, NULL);
   if (n->gd->heard)
     n->gd->heard(n->gd, json_integer_value(json_object_get(reply, "epoch")));
 }
@@ -327,13 +351,15 @@ gd_node_learn(struct gd *gd, const json_t *doc)
     return NULL;
   if (n && same_hosts(n, hosts, nhosts, (int)port)) {
     gd_hosts_free(&hosts, &nhosts);
-    if (learn_key(n, doc))
+    bool moved = learn_store(n, doc);
+    if (learn_key(n, doc) || moved)
       save(n);
     return n;
   }
   if (!n)
     n = node_new(gd, &id);
   learn_key(n, doc);
+  learn_store(n, doc);
   gd_hosts_free(&n->hosts, &n->nhosts);
   n->hosts = hosts;
   n->nhosts = nhosts;
@@ -386,9 +412,10 @@ load_one(struct gd *gd, const char *path)
   for (unsigned i = 0; i < kvs.count; i++)
     if (strncmp(kvs.kv[i].key, "hostname", 8) == 0)
       json_array_append_new(hosts, json_string(kvs.kv[i].value));
-  const char *key = gd_kvs_get(&kvs, "key");
+  const char *key = gd_kvs_get(&kvs, "key"), *store = gd_kvs_get(&kvs, "store");
   json_t *doc = json_pack("{s:s,s:o,s:i,s:s}", "uuid", uuid ? uuid : "", "hosts", hosts, "port", port ? atoi(port) : 24007,
                           "key", key ? key : "");
+  json_object_set_new(doc, "store", json_string(store ? store : ""));
   struct gd_node *n = gd_node_learn(gd, doc);
   for (unsigned i = 0; n && i < kvs.count && n->nseen < GD_SEEN_MAX; i++)
     if (strncmp(kvs.kv[i].key, "seen", 4) == 0)
@@ -430,6 +457,8 @@ gd_pool_save(struct gd *gd, struct gi_error *err)
     fprintf(f, "hostname%u=%s\n", i + 1, p->hosts[i]);
   fprintf(f, "epoch=%u\n", p->epoch);
   gd_secret_write(p, f);
+  if (p->store[0])
+    fprintf(f, "store-address=%s\n", p->store);
   if (p->initial)
     fprintf(f, "store-members=%s\nstore-new=%d\nstore-joined=%d\n", p->initial, p->initial_new, p->joined);
   GI_ASSERT(fclose(f) == 0);

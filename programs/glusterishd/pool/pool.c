@@ -96,10 +96,12 @@ load(struct gd *gd, const struct gd_kvs *kvs, struct gi_error *err)
 {
   struct gd_pool *p = pool_new(gd);
   const char *id = gd_kvs_get(kvs, "id"), *address = gd_kvs_get(kvs, "address"), *new = gd_kvs_get(kvs, "store-new");
+  const char *store = gd_kvs_get(kvs, "store-address");
   const char *joined = gd_kvs_get(kvs, "store-joined"), *epoch = gd_kvs_get(kvs, "epoch");
   if (!id || !gi_gfid_parse(id, &p->id) || !gd_unhex(gd_kvs_get(kvs, "secret"), p->secret, sizeof(p->secret)) || !address)
     return gi_error_set(err, EILSEQ, "%s/pool is damaged: id, secret or address is missing", gd->config.workdir);
   gd_secret_read(p, kvs);
+  snprintf(p->store, sizeof(p->store), "%s", store ? store : "");
   p->address = gi_strdup(address);
   p->initial = gi_strdup(gd_kvs_get(kvs, "store-members"));
   p->initial_new = new &&strcmp(new, "1") == 0;

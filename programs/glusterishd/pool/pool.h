@@ -71,6 +71,7 @@ struct gd_node {
   char **hosts; /* the first is how it is called */
   int port;
   char key[GD_KEY_TEXT]; /* with which is sealed what it alone may read; empty: it has told none */
+  char store[64];        /* where its member of the store is to be found, in numbers; empty: where it is */
   unsigned nseen;
   char **seen; /* addresses in numbers where it has proved itself lately */
   struct gd_link *connection;
@@ -93,6 +94,7 @@ struct gd_pool {
   unsigned nhosts;
   char **hosts;     /* this node's addresses as the others know them */
   char *address;    /* one of them, in numbers: members of the store find each other there */
+  char store[64];   /* where its member of the store is to be, in numbers; empty: where it is */
   char *initial;    /* this node's etcd begins with these members ("NAME=URL,…"); NULL: it has none */
   bool initial_new; /* and the store with it */
   bool joined;      /* it has, so it has data */
@@ -136,7 +138,8 @@ void gd_nodes_load(struct gd *gd);      /* peers/UUID */
 void gd_nodes_let_go(struct gd_pool *p);
 void gd_hosts_add(char ***hosts, unsigned *n, const char *host); /* unless it is there */
 void gd_hosts_free(char ***hosts, unsigned *n);
-bool gd_is_host(const char *text); /* could it be a name or an address? NULL could not */
+bool gd_is_number(const char *text); /* is it an address in numbers? NULL is none */
+bool gd_is_host(const char *text);   /* could it be a name or an address? NULL could not */
 /* {"hosts"}, each once. False: there is none, or one is no host. */
 bool gd_hosts_read(const json_t *doc, char ***hosts, unsigned *n);
 /* This node (*n NULL) or another one of the pool? False: neither. */
@@ -292,6 +295,10 @@ void gd_quorum_end(struct gd *gd);      /* the node is alone, which is enough */
 void gd_members_tick(void *pool); /* of its timer */
 /* "NAME=URL,…" of all members for the one at `url`, which is the node; *id is its ID there. Caller frees both. */
 char *gd_members_text(const json_t *members, const char *url, const struct gi_gfid *node, char **id);
+/* The host of a member's URL; NULL: it has none. The caller frees it. */
+char *gd_member_host(const json_t *member);
+const json_t *gd_member_of(const json_t *members, const struct gi_gfid *node); /* NULL: it is none */
+void gd_members_move_own(struct gd_pool *p); /* this node's is found at gd_pool.store from now on */
 void gd_members_drop_own(struct gd_pool *p); /* this node is no member any more */
 
 /* ---- follow.c ---- */

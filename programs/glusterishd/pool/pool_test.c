@@ -8,6 +8,7 @@
 #include "programs/glusterishd/pool/credential.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -379,6 +380,58 @@ test_credentials_go_through_the_store(void **state)
   assert_null(f->gd->tls);
 }
 
+/* This node has another address, as the store says: its member is found there. */
+static void
+test_a_member_moves(void **state)
+{
+  struct fixture *f = *state;
+  struct gd_pool *p = f->gd->pool;
+  char uuid[GI_UUID_TEXT];
+  gi_free(p->initial);
+  p->initial =
+      gi_asprintf("a=https://192.0.2.1:1,%s=https://127.0.0.1:24009,b=https://192.0.2.2:1", gi_gfid_text(&f->gd->uuid, uuid));
+  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", uuid);
+  json_t *doc = gd_node_own_doc(f->gd);
+  json_object_set_new(doc, "store", json_string("a name"));
+  for (unsigned i = 0; i < 2; i++) {
+    char *text = json_dumps(doc, 0);
+    memory_store_put(&store, key, text, 0);
+    free(text);
+    follow(f);
+    if (i == 0)
+      assert_string_equal(p->address, "127.0.0.1");
+    json_object_set_new(doc, "store", json_string("2001:db8::9"));
+  }
+  json_decref(doc);
+  assert_string_equal(p->address, "2001:db8::9");
+  GI_CLEANUP_FREE char *wanted =
+      gi_asprintf("a=https://192.0.2.1:1,%s=https://[2001:db8::9]:24009,b=https://192.0.2.2:1", uuid);
+  assert_string_equal(p->initial, wanted);
+  json_t *again = gd_node_own_doc(f->gd); /* it is kept when the description is written for another reason */
+  assert_string_equal(json_string_value(json_object_get(again, "store")), "2001:db8::9");
+  json_decref(again);
+}
+
+static void
+test_the_host_of_a_member(void **state)
+{
+  static const struct {
+    const char *url, *host;
+  } urls[] = {{"https://192.0.2.1:24009", "192.0.2.1"},
+              {"http://[2001:db8::1]:24009", "2001:db8::1"},
+              {"https://n1", "n1"},
+              {"nothing", NULL}};
+  for (size_t i = 0; i < GI_ARRAY_LEN(urls); i++) {
+    json_t *m = json_pack("{s:[s]}", "peerURLs", urls[i].url);
+    GI_CLEANUP_FREE char *host = gd_member_host(m);
+    if (urls[i].host)
+      assert_string_equal(host, urls[i].host);
+    else
+      assert_null(host);
+    json_decref(m);
+  }
+}
+
 /* Where a node of the pool is known to be, its daemons may ask for bricks. */
 static void
 test_where_nodes_are(void **state)
@@ -416,6 +469,8 @@ main(void)
       cmocka_unit_test_setup_teardown(test_a_daemon_that_begins_has_no_quorum, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_is_alone_needs_no_quorum, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_is_detached_is_alone, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_a_member_moves, setup_pool, teardown_pool),
+      cmocka_unit_test(test_the_host_of_a_member),
       cmocka_unit_test_setup_teardown(test_where_nodes_are, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_what_is_sealed, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_credentials_go_through_the_store, setup_pool, teardown_pool),
