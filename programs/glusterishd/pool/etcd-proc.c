@@ -8,8 +8,8 @@
  * Its clients come over a unix socket in a directory that only root (and the
  * user it runs as) may enter. Other members come over TCP, to the address by
  * which the pool knows this node, and show a certificate of the pool
- * (store-cert.c). A store that began without goes on without: its members would
- * not find each other otherwise.
+ * (store-cert.c). A store that began without goes over when all of its members
+ * can (store-trust.c).
  */
 #include "programs/glusterishd/pool/pool.h"
 
@@ -23,7 +23,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CERTIFICATE_WORDS 8
 #define USER "etcd" /* whom the package makes; without it the process runs as this one does */
 #define PLAIN "http://"
 #define SECURE "https://"
@@ -66,6 +65,20 @@ own_url(const struct gd_pool *p)
     if (strncmp(m, uuid, len) == 0 && m[len] == '=')
       return gi_strndup(m + len + 1, strcspn(m + len + 1, ","));
   return NULL;
+}
+
+bool
+gd_etcd_is_plain(const struct gd_pool *p)
+{
+  GI_CLEANUP_FREE char *url = own_url(p);
+  return url && strncmp(url, PLAIN, strlen(PLAIN)) == 0;
+}
+
+bool
+gd_etcd_can_encrypt(const struct gd_etcd *e)
+{
+  GI_CLEANUP_FREE char *trust = e->watch.fd >= 0 ? gd_process_option(e->watch.pid, "--peer-trusted-ca-file") : NULL;
+  return trust != NULL;
 }
 
 bool
@@ -134,14 +147,12 @@ prepare(struct gd_etcd *e, const struct passwd *user, const char *url, struct gi
   if (give(e->dir, user) || give(data, access(member, F_OK) ? user : NULL))
     return gi_error_set(err, errno, "cannot prepare %s: %s", e->dir, strerror(errno));
   unlink(e->socket);
-  if (strncmp(url, PLAIN, strlen(PLAIN)) != 0)
-    return gd_store_cert(e->pool->trusts, e->pool->ntrusts, gd_secret_shown(e->pool), uuid, e->pool->address, e->dir, user,
-                         err);
-  gi_log(GI_LOG_WARNING, GD_NAME, MSG + 4,
-         "members of the store speak without encryption, as they did when it began: anybody who reaches port %d can change "
-         "definitions. When all nodes run this version, pool recover --force-new on one of them makes it anew",
-         e->pool->gd->config.port + GD_STORE_PORT_OFFSET);
-  return 0;
+  if (strncmp(url, PLAIN, strlen(PLAIN)) == 0)
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG + 4,
+           "members of the store speak without encryption, as they did when it began: anybody who reaches port %d can change "
+           "definitions, until all nodes run this version",
+           e->pool->gd->config.port + GD_STORE_PORT_OFFSET);
+  return gd_store_cert(e->pool->trusts, e->pool->ntrusts, gd_secret_shown(e->pool), uuid, e->pool->address, e->dir, user, err);
 }
 
 /* Where certificates are shown it listens on all addresses, as this daemon does, so it is there when the machine has got another one. */
@@ -208,7 +219,7 @@ spawn(struct gd_etcd *e, const struct passwd *user, const char *url, pid_t *pid)
       "zap",
       "--log-level",
       "warn",
-      "--peer-client-cert-auth",                          /* these are left out where the store began without */
+      "--peer-client-cert-auth", /* where it listens without encryption it can speak with those who want it all the same */
       "--experimental-peer-skip-client-san-verification", /* a node may have more addresses than the one it is called by */
       "--peer-trusted-ca-file",
       GD_STORE_TRUST,
@@ -217,8 +228,6 @@ spawn(struct gd_etcd *e, const struct passwd *user, const char *url, pid_t *pid)
       "--peer-key-file",
       GD_STORE_CERT,
       NULL};
-  if (strncmp(url, PLAIN, strlen(PLAIN)) == 0)
-    argv[GI_ARRAY_LEN(argv) - 1 - CERTIFICATE_WORDS] = NULL;
   if (!user) /* without setpriv */
     memmove(argv + 4, argv + 8, sizeof(argv) - 8 * sizeof(argv[0]));
   return gd_spawn_in(argv[0], argv, e->dir, log, pid);
@@ -294,10 +303,8 @@ gd_etcd_renew(struct gd_etcd *e, bool restart)
   const struct passwd *user = geteuid() == 0 ? getpwnam(USER) : NULL;
   char uuid[GI_UUID_TEXT];
   struct gi_error err = {0};
-  GI_CLEANUP_FREE char *url = own_url(p);
-  bool plain = url && strncmp(url, PLAIN, strlen(PLAIN)) == 0;
   gi_gfid_text(&p->gd->uuid, uuid);
-  if (restart && !plain) {
+  if (restart) {
     e->renewed = true;
     if (e->watch.fd >= 0)
       gd_watch_signal(&e->watch, SIGTERM);
@@ -305,7 +312,7 @@ gd_etcd_renew(struct gd_etcd *e, bool restart)
       gi_timer_set(&e->timer, 0);
     return;
   }
-  if (!plain && gd_store_cert(p->trusts, p->ntrusts, gd_secret_shown(p), uuid, p->address, e->dir, user, &err))
+  if (gd_store_cert(p->trusts, p->ntrusts, gd_secret_shown(p), uuid, p->address, e->dir, user, &err))
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 6, "%s", err.text);
   keep(p);
 }

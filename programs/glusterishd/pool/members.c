@@ -199,9 +199,11 @@ move(struct gd_pool *p, const json_t *members)
     GI_CLEANUP_FREE char *host = gd_member_host(m);
     if (!*store || !host || strcmp(host, store) == 0)
       continue;
-    GI_CLEANUP_FREE char *url = gd_etcd_url(members, store, own ? p->gd->config.port : n->port);
+    json_t *like = json_pack("[O]", m);
+    GI_CLEANUP_FREE char *url = gd_etcd_url(like, store, own ? p->gd->config.port : n->port);
     GI_CLEANUP_FREE char *what = gi_asprintf("%s %s", id_of(m), url);
     gi_log(GI_LOG_INFO, GD_NAME, MSG + 4, "the member of the store at %s is found at %s from now on", host, store);
+    json_decref(like);
     change(p, GD_KEY_MOVE, what);
     return true;
   }
@@ -267,11 +269,22 @@ set_own_url(struct gd_pool *p, const char *url)
 }
 
 void
+gd_members_encrypt_own(struct gd_pool *p)
+{
+  GI_CLEANUP_FREE char *url = gd_etcd_url(NULL, p->address, p->gd->config.port);
+  GI_ASSERT(p->initial && p->etcd);
+  gi_log(GI_LOG_INFO, GD_NAME, MSG + 6, "the member of the store on this node is encrypted from now on");
+  set_own_url(p, url);
+  gd_secret_trust_own(p);
+  gd_etcd_renew(p->etcd, true);
+}
+
+void
 gd_members_move_own(struct gd_pool *p)
 {
   struct gi_error err = {0};
   GI_ASSERT(p->initial && p->store[0]);
-  if (strstr(p->initial, "http://")) /* it goes on at its address until all are encrypted */
+  if (gd_etcd_is_plain(p)) /* first it goes over to encryption */
     return;
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 5, "the member of the store on this node goes from %s to %s", p->address, p->store);
   GI_CLEANUP_FREE char *url = gd_etcd_url(NULL, p->store, p->gd->config.port);

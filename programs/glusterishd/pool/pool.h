@@ -266,7 +266,9 @@ void gd_etcd_stop(struct gd_etcd **e);           /* it ends, and its data go */
 void gd_etcd_renew(struct gd_etcd *e,
                    bool restart);      /* it goes by gd_pool.trusts and shown from now on; restart: the former changed */
 void gd_etcd_sweep(struct gd_pool *p); /* what an earlier pool left, when the daemon died while it ended */
-const char *gd_etcd_socket(const struct gd *gd); /* NULL: none runs here */
+const char *gd_etcd_socket(const struct gd *gd);   /* NULL: none runs here */
+bool gd_etcd_is_plain(const struct gd_pool *p);    /* other members come without encryption */
+bool gd_etcd_can_encrypt(const struct gd_etcd *e); /* the process that runs can, with those who want it */
 /* Where other members find it, encrypted unless those that there are (NULL: none) speak plain; caller frees. */
 char *gd_etcd_url(const json_t *members, const char *host, int port);
 
@@ -298,8 +300,9 @@ char *gd_members_text(const json_t *members, const char *url, const struct gi_gf
 /* The host of a member's URL; NULL: it has none. The caller frees it. */
 char *gd_member_host(const json_t *member);
 const json_t *gd_member_of(const json_t *members, const struct gi_gfid *node); /* NULL: it is none */
-void gd_members_move_own(struct gd_pool *p); /* this node's is found at gd_pool.store from now on */
-void gd_members_drop_own(struct gd_pool *p); /* this node is no member any more */
+void gd_members_encrypt_own(struct gd_pool *p); /* other members come encrypted from now on, as the store knows by now */
+void gd_members_move_own(struct gd_pool *p);    /* this node's is found at gd_pool.store from now on */
+void gd_members_drop_own(struct gd_pool *p);    /* this node is no member any more */
 
 /* ---- follow.c ---- */
 

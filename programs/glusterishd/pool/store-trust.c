@@ -12,6 +12,10 @@
  * who are there always trust each other. Who is away for a while is waited for;
  * then the others go on as long as they are a majority. It follows when it is
  * back and has been told the secret.
+ *
+ * Members of a store that began without encryption take the same way: each is
+ * started anew so that it can speak with those who want it, and when all can one
+ * after the other wants it. Nobody goes on without the others there.
  */
 #include "programs/glusterishd/pool/store-trust.h"
 #include "programs/glusterishd/pool/http.h"
@@ -122,6 +126,10 @@ static struct gd_trust_view
 view_of(const struct gd_pool *p, unsigned generation)
 {
   bool has = find(p, generation) != NULL;
+  if (p->etcd && gd_etcd_is_plain(p)) {
+    bool can = has && gd_etcd_can_encrypt(p->etcd);
+    return (struct gd_trust_view){.node = p->gd->uuid, .answered = true, .trusts = can, .shows = can};
+  }
   return (struct gd_trust_view){.node = p->gd->uuid,
                                 .answered = true,
                                 .trusts = has,
@@ -153,7 +161,31 @@ is_busy(const struct gd *gd)
 }
 
 static void
-take(struct gd_pool *p, enum gd_trust_step step)
+moved(void *arg, const struct gd_key_answer *a)
+{
+  struct gd_pool *p = arg;
+  if (!a->code && p->etcd && gd_etcd_is_plain(p))
+    gd_members_encrypt_own(p);
+}
+
+/* The store knows it first: a daemon that dies then finds it there. */
+static void
+encrypt(struct gd_pool *p, const char *id)
+{
+  GI_CLEANUP_FREE char *url = gd_etcd_url(NULL, p->address, p->gd->config.port), *what = gi_asprintf("%s %s", id, url);
+  p->kv->ops->member(p->kv, GD_KEY_MOVE, what, moved, p);
+}
+
+/* By the secret of now alone: nobody was shown another one. */
+static void
+prepare_plain(struct gd_pool *p)
+{
+  gd_secret_trust_own(p);
+  gd_etcd_renew(p->etcd, true);
+}
+
+static void
+take(struct gd_pool *p, enum gd_trust_step step, const char *id)
 {
   static const char *const texts[] = {[GD_TRUST_ADD] = "trusts the pool's new secret, too",
                                       [GD_TRUST_SHOW] = "shows others the pool's new secret",
@@ -161,6 +193,13 @@ take(struct gd_pool *p, enum gd_trust_step step)
   if (step == GD_TRUST_WAIT || is_busy(p->gd))
     return;
   p->trust_waits = 0;
+  if (gd_etcd_is_plain(p)) {
+    if (step == GD_TRUST_ADD)
+      prepare_plain(p);
+    else
+      encrypt(p, id);
+    return;
+  }
   gi_log(GI_LOG_INFO, GD_NAME, MSG, "the member of the store on this node %s", texts[step]);
   if (step == GD_TRUST_ADD)
     add(p);
@@ -176,6 +215,7 @@ take(struct gd_pool *p, enum gd_trust_step step)
 struct gd_trusting {
   struct gd *gd;
   unsigned generation, n, left;
+  char id[32];                             /* of this node's member */
   struct gd_trust_view view[GD_NODES_MAX]; /* the first is this node's */
 };
 
@@ -193,7 +233,7 @@ one_less(struct gd_trusting *t)
   if (p && p->trusting == t) {
     p->trusting = NULL;
     if (p->etcd && p->generation == t->generation)
-      take(p, gd_trust_next(&t->view[0], t->view + 1, t->n - 1, p->trust_waits++ < PATIENCE));
+      take(p, gd_trust_next(&t->view[0], t->view + 1, t->n - 1, p->trust_waits++ < PATIENCE || gd_etcd_is_plain(p)), t->id);
   }
   gi_free(t);
 }
@@ -220,7 +260,9 @@ ask(struct gd_trusting *t, const json_t *member)
   struct gd_trust_view *v = &t->view[t->n];
   bool votes = !json_is_true(json_object_get(member, "isLearner"));
   if (name && gi_gfid_parse(name, &v->node) && gi_gfid_equal(&v->node, &t->gd->uuid)) {
+    const char *id = json_string_value(json_object_get(member, "ID"));
     t->view[0].votes = votes;
+    snprintf(t->id, sizeof(t->id), "%s", id ? id : "");
     return;
   }
   struct gd_node *n = name && gi_gfid_parse(name, &v->node) ? gd_node_find(t->gd, &v->node) : NULL;
@@ -242,6 +284,12 @@ gd_trust_look(struct gd_pool *p, const json_t *members)
 {
   if (!p->etcd || p->trusting || view_of(p, p->generation).only)
     return;
+  const json_t *own = gd_member_of(members, &p->gd->uuid);
+  const char *url = json_string_value(json_array_get(json_object_get(own, "peerURLs"), 0));
+  if (gd_etcd_is_plain(p) && url && strncmp(url, "https://", 8) == 0) { /* the daemon died before it took that in */
+    gd_members_encrypt_own(p);
+    return;
+  }
   struct gd_trusting *t = gi_new(struct gd_trusting);
   *t = (struct gd_trusting){.gd = p->gd, .generation = p->generation, .n = 1, .left = 1};
   t->view[0] = view_of(p, p->generation);
