@@ -7,7 +7,8 @@
  * that losing the learner changes nothing.
  *
  * A member that lost its data must not come back under its old id: it has that
- * removed and comes as a new one.
+ * removed and comes as a new one. So does one whose node has another address,
+ * as soon as the others, who must be a majority, have removed it.
  */
 #include "programs/glusterishd/pool/pool.h"
 
@@ -324,6 +325,39 @@ replace_lost(void *arg, const struct gd_key_answer *a)
   const json_t *own = a->code ? NULL : gd_member_of(a->members, &p->gd->uuid);
   if (own)
     p->kv->ops->member(p->kv, GD_KEY_REMOVE, id_of(own), old_id_gone, p);
+  p->lost = a->code || own;
+}
+
+const char *
+gd_members_new_address(const struct gd_pool *p, char *buf, size_t size)
+{
+  if (p->store[0] || gd_host_is_local(p->gd, p->address))
+    return NULL;
+  gi_list_foreach(n, &p->nodes, struct gd_node, link)
+    if (gd_node_connected(n) && gd_link_own_address(n->connection, buf, size) && strcmp(buf, p->address) != 0)
+      return buf;
+  return NULL; /* the network may be late */
+}
+
+static void
+old_address_gone(void *arg, const struct gd_key_answer *a)
+{
+  struct gd_pool *p = arg;
+  if (a->code || !p->etcd)
+    return;
+  gi_log(GI_LOG_WARNING, GD_NAME, MSG + 4, "this node is not at %s any more: it comes again as a new member of the store",
+         p->address);
+  gd_members_drop_own(p);
+}
+
+static void
+replace_moved(void *arg, const struct gd_key_answer *a)
+{
+  struct gd_pool *p = arg;
+  gi_timer_set(&p->balance, TICK);
+  const json_t *own = a->code ? NULL : find_member(a->members, &p->gd->uuid);
+  if (own)
+    p->kv->ops->member(p->kv, GD_KEY_REMOVE, id_of(own), old_address_gone, p);
 }
 
 int
@@ -366,6 +400,7 @@ void
 gd_members_tick(void *arg)
 {
   struct gd_pool *p = arg;
+  char address[64];
   gd_quorum_look(p);
   gi_list_foreach(n, &p->nodes, struct gd_node, link)
     gd_link_prove_again(n->connection);
@@ -378,7 +413,11 @@ gd_members_tick(void *arg)
     p->lost = true;
   }
   if (p->lost || p->etcd)
-    p->kv->ops->members(p->kv, p->lost ? replace_lost : has_members, p);
+    p->kv->ops->members(p->kv,
+                        p->lost                                               ? replace_lost
+                        : gd_members_new_address(p, address, sizeof(address)) ? replace_moved
+                                                                              : has_members,
+                        p);
   else
     gi_timer_set(&p->balance, TICK);
   p->lost = p->lost && !p->etcd;

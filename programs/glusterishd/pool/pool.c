@@ -183,7 +183,11 @@ int
 gd_pool_renew(struct gd *gd, struct gi_error *err)
 {
   struct gd_pool *p = gd->pool;
-  char uuid[GI_UUID_TEXT];
+  char uuid[GI_UUID_TEXT], address[64];
+  if (gd_members_new_address(p, address, sizeof(address))) {
+    gi_free(p->address);
+    p->address = gi_strdup(address);
+  }
   GI_CLEANUP_FREE char *url = gd_etcd_url(NULL, p->address, gd->config.port);
   gd_etcd_stop(&p->etcd);
   gi_free(p->initial);

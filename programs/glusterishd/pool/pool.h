@@ -303,6 +303,9 @@ const json_t *gd_member_of(const json_t *members, const struct gi_gfid *node); /
 void gd_members_encrypt_own(struct gd_pool *p); /* other members come encrypted from now on, as the store knows by now */
 void gd_members_move_own(struct gd_pool *p);    /* this node's is found at gd_pool.store from now on */
 void gd_members_drop_own(struct gd_pool *p);    /* this node is no member any more */
+/* In `buf`: by which address another node sees this one, if that by which members of the store find it is none of this machine, and was not
+ * ordered (gd_pool.store); or NULL. */
+const char *gd_members_new_address(const struct gd_pool *p, char *buf, size_t size);
 
 /* ---- follow.c ---- */
 
