@@ -224,11 +224,15 @@ cli_pool_join(struct cli *c, const struct cli_command *cmd, int n, char **words)
 {
   struct cli_reply reply;
   int status;
-  const char *at = n == 3 ? strchr(words[2], '@') : NULL;
+  const char *at = n == 3 || (n == 5 && strcmp(words[3], "as") == 0) ? strchr(words[2], '@') : NULL;
+  const char *as = n == 5 ? words[4] : NULL;
   if (!at || at == words[2] || !is_address(at + 1))
     return cli_usage(c, cmd);
   json_t *request = cli_request("pool join", NULL, n, words);
-  json_object_set_new(request, "words", json_sprintf("pool join @%s", at + 1)); /* the token is for no history */
+  /* The token is for no history. */
+  json_object_set_new(request, "words", json_sprintf("pool join @%s%s%s", at + 1, as ? " as " : "", as ? as : ""));
+  if (as)
+    json_object_set_new(request, "as", json_string(as));
   json_object_set_new(request, "token", json_stringn(words[2], (size_t)(at - words[2])));
   json_object_set_new(request, "host", json_string(at + 1));
   if (cli_ask(c, 1, request, &reply, &status))

@@ -262,6 +262,8 @@ int gd_remove_tree(const char *path, struct gi_error *err);
 /* glusterd.info, the pool's options and every volume. A volume that cannot be read is logged and left out (its directory keeps
  * the name taken). -1 only when the daemon cannot go on. */
 int gd_store_load(struct gd *gd, struct gi_error *err);
+/* This node is that one from now on. */
+int gd_store_become(struct gd *gd, const struct gi_gfid *id, struct gi_error *err);
 /* The definition, its bricks and its volfiles; bumps the version. */
 int gd_store_volume(struct gd_volume *v, struct gi_error *err);
 int gd_store_brick(const struct gd_brick *b, struct gi_error *err);

@@ -234,6 +234,18 @@ store_node(const struct gd *gd, struct gi_error *err)
 }
 
 int
+gd_store_become(struct gd *gd, const struct gi_gfid *id, struct gi_error *err)
+{
+  struct gi_gfid before = gd->uuid;
+  GI_ASSERT(gi_list_empty(&gd->volumes));
+  gd->uuid = *id;
+  if (!store_node(gd, err))
+    return 0;
+  gd->uuid = before;
+  return -1;
+}
+
+int
 gd_store_pool_options(struct gd *gd, struct gi_error *err)
 {
   GI_CLEANUP_FREE char *path = gi_asprintf("%s/options", gd->config.workdir);

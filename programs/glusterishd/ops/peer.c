@@ -500,6 +500,7 @@ struct joining {
   struct gd_op *op;
   struct gd_link *link;
   char *token, *host, *challenge;
+  char *as; /* the node that this one was before it lost its files; NULL: it is new */
   char nonce[GD_MAC_TEXT];
   struct gi_timer timer;
   json_t *invitation;
@@ -515,6 +516,7 @@ joining_release(struct gd_op *op)
   gi_free(j->token);
   gi_free(j->host);
   gi_free(j->challenge);
+  gi_free(j->as);
   gi_free(j);
 }
 
@@ -528,8 +530,17 @@ joining_end(void *arg)
   else if (!op->problem.code && !gd_pool_is_virgin(op->gd))
     gi_error_set(&op->problem, EEXIST, "this node became part of a pool meanwhile");
   else if (!op->problem.code)
-    GI_IGNORE(gd_pool_accept(op->gd, j->invitation, &op->problem));
+    GI_IGNORE(j->as ? gd_pool_return(op->gd, j->invitation, &op->problem)
+                    : gd_pool_accept(op->gd, j->invitation, &op->problem));
   gd_op_finish(op, &op->problem);
+}
+
+/* What was asked is no part of the proof, and the invitation is. */
+static bool
+is_meant(const struct joining *j, const json_t *invitation)
+{
+  const char *as = json_string_value(json_object_get(invitation, "as"));
+  return j->as ? as && strcmp(as, j->as) == 0 : !as;
 }
 
 static void
@@ -548,6 +559,8 @@ join_said(void *arg, int code, const json_t *reply)
     if (!gd_mac_same(mac, json_string_value(json_object_get(reply, "mac"))) || !hide(invitation, pad) ||
         !show_more(invitation, more))
       gi_error_set(&j->op->problem, EACCES, "%s does not know the token", j->host);
+    else if (!is_meant(j, invitation))
+      gi_error_set(&j->op->problem, EPROTO, "%s takes this node for another one than it says it is", j->host);
   }
   j->invitation = invitation;
   gi_timer_set(&j->timer, 0);
@@ -571,12 +584,12 @@ join_greeted(void *arg, const json_t *greeting)
   j->challenge = gi_strdup(challenge);
   token_mac(j->token, "join", challenge, j->nonce, gi_gfid_text(&gd->uuid, uuid), mac);
   token_mac(j->token, "key", challenge, j->nonce, gd_node_key(gd), key_mac);
-  json_t *volumes = json_array();
-  gd_link_call(j->link, GD_NODE_JOIN,
-               json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:i,s:o}", "key", gd_node_key(gd), "keyMac", key_mac, "uuid", uuid,
-                         "nonce", j->nonce, "mac", mac, "version", GI_VERSION, "opVersion", GD_OP_VERSION, "port",
-                         gd->config.port, "volumes", volumes),
-               JOIN_MS, join_said, j);
+  json_t *request =
+      json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:i,s:[]}", "key", gd_node_key(gd), "keyMac", key_mac, "uuid", uuid, "nonce",
+                j->nonce, "mac", mac, "version", GI_VERSION, "opVersion", GD_OP_VERSION, "port", gd->config.port, "volumes");
+  if (j->as)
+    json_object_set_new(request, "as", json_string(j->as));
+  gd_link_call(j->link, GD_NODE_JOIN, request, JOIN_MS, join_said, j);
 }
 
 int
@@ -588,7 +601,7 @@ gd_op_join(struct gd_op *op, struct gi_error *err)
   if (!gd_pool_is_virgin(op->gd))
     return gi_error_set(err, EEXIST, op->gd->pool ? "this node is part of a pool" : "this node has volumes");
   struct joining *j = gi_new(struct joining);
-  *j = (struct joining){.op = op, .token = gi_strdup(token), .host = gi_strdup(host)};
+  *j = (struct joining){.op = op, .token = gi_strdup(token), .host = gi_strdup(host), .as = gi_strdup(gd_op_str(op, "as"))};
   gi_timer_init(&j->timer, op->gd->reactor, joining_end, j);
   op->state = j;
   op->release = joining_release;

@@ -450,10 +450,24 @@ already_there(const struct admit *c, const char *pool, struct gi_error *err)
 }
 
 static int
+check_version(const struct gd *gd, const char *host, const json_t *g, struct gi_error *err)
+{
+  const char *version = json_string_value(json_object_get(g, "version"));
+  json_int_t op_version = json_integer_value(json_object_get(g, "opVersion"));
+  if (op_version && op_version < gd_pool_level(gd))
+    return gi_error_set(err, EPROTO,
+                        "%s runs version %.64s, whose operating version is %d, and the pool has %u: upgrade it first", host,
+                        version ? version : "(none)", (int)op_version, gd_pool_level(gd));
+  if (!op_version && (!version || strcmp(version, GI_VERSION) != 0))
+    return gi_error_set(err, EPROTO, "%s has version %.64s, this node has " GI_VERSION, host, version ? version : "(none)");
+  return 0;
+}
+
+static int
 check_newcomer(struct admit *c, const json_t *g, struct gi_error *err)
 {
   const struct gd *gd = c->op->gd;
-  const char *uuid = json_string_value(json_object_get(g, "uuid")), *version = json_string_value(json_object_get(g, "version"));
+  const char *uuid = json_string_value(json_object_get(g, "uuid"));
   const char *pool = json_string_value(json_object_get(g, "pool"));
   json_int_t port = json_integer_value(json_object_get(g, "port"));
   if (!uuid || !gi_gfid_parse(uuid, &c->id) || port < 1 || port > 65535)
@@ -465,13 +479,8 @@ check_newcomer(struct admit *c, const json_t *g, struct gi_error *err)
     return already_there(c, pool, err);
   if (gd_nodes_full(gd))
     return gi_error_set(err, EINVAL, "The pool has %d nodes: there is no room for more", GD_NODES_MAX);
-  json_int_t op_version = json_integer_value(json_object_get(g, "opVersion"));
-  if (op_version && op_version < gd_pool_level(gd))
-    return gi_error_set(err, EPROTO,
-                        "%s runs version %.64s, whose operating version is %d, and the pool has %u: upgrade it first", c->host,
-                        version ? version : "(none)", (int)op_version, gd_pool_level(gd));
-  if (!op_version && (!version || strcmp(version, GI_VERSION) != 0))
-    return gi_error_set(err, EPROTO, "%s has version %.64s, this node has " GI_VERSION, c->host, version ? version : "(none)");
+  if (check_version(gd, c->host, g, err))
+    return -1;
   if (has_our_volume(gd, json_object_get(g, "volumes")))
     return gi_error_set(err, EEXIST, "At least one volume on %s conflicts with existing volumes in the cluster", c->host);
   if ((pool && *pool) || json_array_size(json_object_get(g, "volumes")))
@@ -557,12 +566,41 @@ gd_op_probe(struct gd_op *op, struct gi_error *err)
 
 /* ---- a node that asks, with a token ---- */
 
+/* A node that lost its files is again what it was. Nothing changes in the pool, which knows its key, its bricks and its addresses; so it
+ * needs no majority either. */
+static int
+admit_again(struct gd_op *op, const char *as, const char *address, struct gi_error *err)
+{
+  const struct gd_node *n = gd_node_of_host(op->gd, as);
+  char uuid[GI_UUID_TEXT];
+  if (!n)
+    return gi_error_set(err, ENOENT, "%.200s is no other node of this pool (see pool list)", as);
+  if (gd_node_connected(n))
+    return gi_error_set(err, EEXIST, "node %.200s is there: nobody else can be it", as);
+  if (check_version(op->gd, as, op->in, err))
+    return GD_OP_FAILED;
+  json_t *invitation = gd_pool_invitation(op->gd, NULL);
+  json_object_update_new(invitation, json_pack("{s:s,s:s,s:s,s:s}", "as", as, "uuid", gi_gfid_text(&n->id, uuid), "host",
+                                               n->hosts[0], "address", address));
+  json_object_update_new(op->out, invitation);
+  gi_log(GI_LOG_WARNING, GD_NAME, MSG, "node %s has lost its files and comes back from %s", as, address);
+  return GD_OP_DONE;
+}
+
 int
 gd_op_node_admit(struct gd_op *op, struct gi_error *err)
 {
-  const char *address = gd_op_str(op, "address"), *own = gd_op_str(op, "own");
+  const char *address = gd_op_str(op, "address"), *own = gd_op_str(op, "own"), *as = gd_op_str(op, "as");
   if (!address || !own)
     return gi_error_set(err, EINVAL, "the request names no address");
+  if (as)
+    return admit_again(op, as, address, err);
+  const struct gd_node *known = gd_node_seen_at(op->gd, address);
+  if (known && !gd_node_connected(known))
+    return gi_error_set(err, EEXIST,
+                        "%s is the address of node %s of this pool. If that has lost its files and is to come back, say so: "
+                        "pool join TOKEN@HOST as %s; if it is gone, detach or replace it first",
+                        address, known->hosts[0], known->hosts[0]);
   struct admit *c = admit_new(op, address);
   c->address = gi_strdup(address);
   c->own = gi_strdup(own);

@@ -192,19 +192,25 @@ gd_node_saw(struct gd *gd, const struct gi_gfid *id, const struct gi_conn *c)
   save(n);
 }
 
-bool
-gd_node_is_at(const struct gd *gd, const char *address)
+struct gd_node *
+gd_node_seen_at(const struct gd *gd, const char *address)
 {
-  const struct gd_node *n;
+  struct gd_node *n;
   for (unsigned i = 0; (n = gd_node_at(gd, i)) != NULL; i++) {
     for (unsigned k = 0; k < n->nhosts; k++)
       if (strcmp(n->hosts[k], address) == 0)
-        return true;
+        return n;
     for (unsigned k = 0; k < n->nseen; k++)
       if (strcmp(n->seen[k], address) == 0)
-        return true;
+        return n;
   }
-  return false;
+  return NULL;
+}
+
+bool
+gd_node_is_at(const struct gd *gd, const char *address)
+{
+  return gd_node_seen_at(gd, address) != NULL;
 }
 
 /* ---- telling ---- */

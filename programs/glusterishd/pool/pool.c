@@ -317,6 +317,19 @@ gd_pool_accept(struct gd *gd, const json_t *in, struct gi_error *err)
   return 0;
 }
 
+int
+gd_pool_return(struct gd *gd, const json_t *in, struct gi_error *err)
+{
+  const char *uuid = json_string_value(json_object_get(in, "uuid"));
+  struct gi_gfid id;
+  if (!uuid || !gi_gfid_parse(uuid, &id))
+    return gi_error_set(err, EINVAL, "the invitation does not say who this node is");
+  if (gd_store_become(gd, &id, err) || gd_pool_accept(gd, in, err))
+    return -1;
+  gd->pool->lost = true; /* what the store knows as its member of this node has no data any more */
+  return 0;
+}
+
 static void
 leave_now(void *arg)
 {

@@ -130,7 +130,8 @@ struct gd_node *gd_node_learn(struct gd *gd, const json_t *doc);
 void gd_node_hear(struct gd *gd, const struct gi_gfid *id, const json_t *greeting); /* which version it runs */
 /* It has proved itself at the other end of that connection. */
 void gd_node_saw(struct gd *gd, const struct gi_gfid *id, const struct gi_conn *c);
-bool gd_node_is_at(const struct gd *gd, const char *address); /* is a node of the pool at that address, in numbers? */
+struct gd_node *gd_node_seen_at(const struct gd *gd, const char *address); /* which node is there, or was lately? In numbers */
+bool gd_node_is_at(const struct gd *gd, const char *address);              /* is one? */
 json_t *gd_node_doc(const struct gd_node *n);
 json_t *gd_node_own_doc(struct gd *gd);
 void gd_node_forget(struct gd_node *n); /* its file goes too */
@@ -342,6 +343,8 @@ int gd_pool_begin(struct gd *gd, const char *host, struct gi_error *err);
 /* What a node of another pool, or of none, is told to become one of this; and taking that. */
 json_t *gd_pool_invitation(struct gd *gd, const char *initial);
 int gd_pool_accept(struct gd *gd, const json_t *invitation, struct gi_error *err);
+/* The same for a node that lost its files: it is the one of the invitation's "uuid" again. */
+int gd_pool_return(struct gd *gd, const json_t *invitation, struct gi_error *err);
 void gd_pool_hear_epoch(struct gd *gd, long long epoch); /* of another node */
 /* The store is begun anew, with this node as its only member. Nothing is in it yet. */
 int gd_pool_renew(struct gd *gd, struct gi_error *err);
