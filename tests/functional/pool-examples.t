@@ -38,6 +38,10 @@ take() {
     kill -KILL "$(cat "$WORK"/n2/run/vols/data/*.pid)"
     rm -rf "$WORK/b2/data" && mkdir "$WORK/b2/data" # the new disk
     ;;
+  *'pool join '*' as '*) # its system disk
+    signal_node KILL "$n" && rm -rf "$WORK/n$n"
+    must "node $n is installed anew" start_node "$n" --brick-root="$WORK/b$n"
+    ;;
   *'pool recover'*)
     [ -n "$token" ] || return # another place says only that there is such a thing
     signal_node KILL 2 && signal_node KILL 4
