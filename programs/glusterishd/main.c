@@ -7,6 +7,7 @@
  */
 #include "programs/glusterishd/glusterishd.h"
 #include "libglusterish/priority.h"
+#include "programs/glusterishd/pool/site.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -36,6 +37,10 @@ enum setting {
   S_OBSERVE,
   S_INVITATIONS,
   S_BRICK_ROOT,
+  S_STORE,
+  S_STORE_CA,
+  S_STORE_CERT,
+  S_STORE_KEY,
   S_COUNT
 };
 
@@ -61,6 +66,10 @@ static const char *const file_names[S_COUNT] = {
     [S_OBSERVE] = "observe",
     [S_INVITATIONS] = "invitations",
     [S_BRICK_ROOT] = "brick-root",
+    [S_STORE] = "store",
+    [S_STORE_CA] = "store-ca",
+    [S_STORE_CERT] = "store-cert",
+    [S_STORE_KEY] = "store-key",
 };
 
 static const struct argp_option options[] = {
@@ -85,6 +94,11 @@ static const struct argp_option options[] = {
      "May whoever reaches this node take it into a pool while it is in none? (off) With a token it joins in any case", 3},
     {"brick-root", K_FIRST + S_BRICK_ROOT, "DIR[:DIR...]", 0,
      "Where bricks are put whose place nobody names (WORKING-DIRECTORY/bricks)", 3},
+    {"store", K_FIRST + S_STORE, "etcd://HOST[:PORT][,HOST[:PORT]...][/PREFIX]", 0,
+     "Definitions of a pool go into this etcd of the site, instead of one that the pool runs", 3},
+    {"store-ca", K_FIRST + S_STORE_CA, "FILE", 0, "Speak TLS with it, and trust who is signed by these", 3},
+    {"store-cert", K_FIRST + S_STORE_CERT, "FILE", 0, "Speak TLS with it, and show this certificate", 3},
+    {"store-key", K_FIRST + S_STORE_KEY, "FILE", 0, "The key of the certificate, if it is not in the same file", 3},
     {"volfile", 'f', "FILE", 0, "Configuration file (" GI_SYSCONF_DIR "/glusterishd.vol, if it exists)", 4},
     {"xlator-option", K_XLATOR_OPTION, "management.OPTION=VALUE", 0, "Override an option of the configuration file", 4},
     {0},
@@ -223,6 +237,23 @@ is_list_of_absolute(const char *list)
 }
 
 static int
+make_site(const struct args *a, struct gd_config *c, struct gi_error *err)
+{
+  char *file[3] = {0};
+  const char *store = setting(a, S_STORE);
+  for (unsigned i = 0; i < GI_ARRAY_LEN(file); i++)
+    if (setting(a, S_STORE_CA + i))
+      file[i] = absolute(setting(a, S_STORE_CA + i));
+  if (store)
+    c->site = gd_site_new(store, file[0], file[1], file[2], err);
+  else if (file[0] || file[1] || file[2])
+    gi_error_set(err, EINVAL, "store-ca, store-cert and store-key say how to speak with a store, and none is named");
+  for (unsigned i = 0; i < GI_ARRAY_LEN(file); i++)
+    gi_free(file[i]);
+  return err->code ? -1 : 0;
+}
+
+static int
 make_config(const struct args *a, struct gd_config *c, struct gi_error *err)
 {
   bool own_place = setting(a, S_WORKDIR) != NULL;
@@ -247,6 +278,8 @@ make_config(const struct args *a, struct gd_config *c, struct gi_error *err)
   c->brick_root = gi_strdup(setting(a, S_BRICK_ROOT));
   if (c->brick_root && !is_list_of_absolute(c->brick_root))
     return gi_error_set(err, EINVAL, "brick-root %s: it is a list of absolute paths with ':' between them", c->brick_root);
+  if (make_site(a, c, err))
+    return -1;
   const char *format = setting(a, S_LOG_FORMAT);
   c->log_json = format && strcmp(format, "json") == 0;
   if (format && !c->log_json && strcmp(format, "text") != 0)
@@ -268,6 +301,8 @@ free_config(struct gd_config *c)
                       &c->logfile, &c->bind,   &c->observe, &c->brick_root};
   for (size_t i = 0; i < GI_ARRAY_LEN(strings); i++)
     gi_free(*strings[i]);
+  struct gd_site *site = (struct gd_site *)(uintptr_t)c->site;
+  gd_site_free(&site);
 }
 
 static void

@@ -70,6 +70,7 @@ struct gd_command;
 struct gd_across;
 struct gd_key_store;
 struct gd_pool;   /* pool.h */
+struct gd_site;   /* pool/site.h */
 struct gd_gather; /* page.h */
 struct gi_observe;
 struct gi_rpc_server;
@@ -156,8 +157,9 @@ struct gd_config {
   enum gi_log_level level;
   bool log_json; /* and the logs of those it starts */
   bool foreground;
-  char *brick_root; /* DIR[:DIR...] below which bricks may be placed; NULL = WORKDIR/bricks */
-  bool uninvited;   /* no other node may take this one into its pool */
+  char *brick_root;           /* DIR[:DIR...] below which bricks may be placed; NULL = WORKDIR/bricks */
+  bool uninvited;             /* no other node may take this one into its pool */
+  const struct gd_site *site; /* whose etcd is the store of a pool (pool/site.h), lent; NULL: a pool runs its own */
 };
 
 #define GD_MAGIC 0x1d090de0u

@@ -226,7 +226,10 @@ gd_op_detach(struct gd_op *op, struct gi_error *err)
   gi_timer_init(&d->timer, op->gd->reactor, detach_end, op);
   op->state = d;
   op->release = detach_release;
-  kv->ops->members(kv, has_members, op);
+  if (op->gd->config.site)
+    member_gone(op, &(struct gd_key_answer){0});
+  else
+    kv->ops->members(kv, has_members, op);
   return GD_OP_LATER;
 }
 

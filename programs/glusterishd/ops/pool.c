@@ -341,6 +341,10 @@ static void
 add_member(struct admit *c)
 {
   struct gd_key_store *kv = c->op->gd->pool->kv;
+  if (c->op->gd->config.site) { /* the site's members are the site's */
+    try_key(c);
+    return;
+  }
   kv->ops->members(kv, counted, c);
 }
 
@@ -365,15 +369,19 @@ static void
 stored(void *arg, const struct gd_key_answer *a)
 {
   struct admit *c = arg;
-  bool filled = !a->code || a->code == ESTALE; /* it was, and that was not heard */
+  bool site = c->op->gd->config.site != NULL;
+  bool filled = !a->code || (a->code == ESTALE && !site); /* it was, and that was not heard */
   if (filled && c->recovers) {
     gd_follow_refresh(c->op->gd->pool->follow, NULL, NULL);
     end_soon(c);
   } else if (filled)
     gd_lock_take(c->op, locked);
-  else if (patient(c) && a->code != EIO)
+  else if (patient(c) && a->code != EIO && a->code != EEXIST)
     soon(c, try_store, LOOK_NS);
-  else {
+  else if (site) {
+    gi_error_set(&c->op->problem, GD_ERR_MGMT, "%s", a->why);
+    end_soon(c);
+  } else {
     gi_error_set(&c->op->problem, GD_ERR_MGMT, "the pool's store does not start here: %s. Its log file is %s/store.log", a->why,
                  c->op->gd->config.logdir);
     end_soon(c);

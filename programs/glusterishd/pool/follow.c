@@ -454,7 +454,7 @@ take_all(struct gd_follow *f, const struct gd_key_answer *a, struct gi_error *er
     gi_defer_add(gd->reactor, &f->pool->leave);
     return false;
   }
-  f->pool->unfilled = false;
+  gd_pool_has_read(f->pool);
   if (secret)
     gd_secret_take(gd, secret->value);
   take_nodes(f, a);

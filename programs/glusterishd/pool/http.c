@@ -5,6 +5,7 @@
  */
 #include "programs/glusterishd/pool/http.h"
 #include "libglusterish/list.h"
+#include "libglusterish/log.h"
 #include "libglusterish/mem.h"
 
 #include <curl/curl.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #define BODY_MAX (16u << 20)    /* bytes of an answer */
-#define CONNECT_TIMEOUT_MS 2000 /* a unix socket answers at once or never */
+#define CONNECT_TIMEOUT_MS 2000 /* whoever takes longer does not answer in time either */
 
 struct gd_http {
   struct gi_reactor *r;
@@ -27,6 +28,8 @@ struct gd_http_call {
   struct gd_http *h;
   CURL *easy;
   struct curl_slist *headers;
+  bool tcp;
+  char why[CURL_ERROR_SIZE];
   char *text; /* what has come; ends in a NUL */
   size_t len;
   gd_http_line_fn *line;
@@ -61,10 +64,24 @@ code_of(CURLcode result)
   case CURLE_OPERATION_TIMEDOUT:
     return ETIMEDOUT;
   case CURLE_COULDNT_CONNECT:
+  case CURLE_COULDNT_RESOLVE_HOST:
     return ECONNREFUSED;
+  case CURLE_PEER_FAILED_VERIFICATION:
+  case CURLE_SSL_CONNECT_ERROR:
+  case CURLE_SSL_CERTPROBLEM:
+  case CURLE_SSL_CACERT_BADFILE:
+    return EACCES;
   default:
     return ECONNRESET;
   }
+}
+
+/* Of a unix socket, which takes connections for its process, nobody knows. */
+static bool
+was_reached(const struct gd_http_call *c)
+{
+  long bytes = 0;
+  return !c->tcp || (!curl_easy_getinfo(c->easy, CURLINFO_REQUEST_SIZE, &bytes) && bytes > 0);
 }
 
 /* Tells of every call that is over. Whoever is told may begin and cancel others. */
@@ -78,8 +95,15 @@ collect(struct gd_http *h)
     long status = 0;
     if (m->msg != CURLMSG_DONE)
       continue;
-    int code = code_of(m->data.result);
     curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&c);
+    int code = code_of(m->data.result);
+    if (code == ETIMEDOUT && !was_reached(c))
+      code = ECONNREFUSED;
+    if (code == ECONNRESET && strstr(c->why, "alert")) /* of TLS 1.3, which refuses a certificate after its own handshake */
+      code = EACCES;
+    if (code == EACCES)
+      gi_log(GI_LOG_ERROR, "glusterishd", GI_MSG_MGMT + 195, "no TLS with the store: %s",
+             c->why[0] ? c->why : curl_easy_strerror(m->data.result));
     curl_easy_getinfo(m->easy_handle, CURLINFO_RESPONSE_CODE, &status);
     gd_http_fn *fn = c->fn;
     void *arg = c->arg;
@@ -191,20 +215,34 @@ take(char *bytes, size_t size, size_t n, void *arg)
   return len;
 }
 
+static void
+set_place(CURL *easy, const struct gd_http_place *to)
+{
+  if (to->socket)
+    curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, to->socket);
+  if (to->ca)
+    curl_easy_setopt(easy, CURLOPT_CAINFO, to->ca);
+  if (to->cert)
+    curl_easy_setopt(easy, CURLOPT_SSLCERT, to->cert);
+  if (to->key)
+    curl_easy_setopt(easy, CURLOPT_SSLKEY, to->key);
+}
+
 struct gd_http_call *
-gd_http_post(struct gd_http *h, const char *socket, const char *path, const char *body, unsigned timeout_ms,
+gd_http_post(struct gd_http *h, const struct gd_http_place *to, const char *path, const char *body, unsigned timeout_ms,
              gd_http_line_fn *line, gd_http_fn *fn, void *arg)
 {
   struct gd_http_call *c = gi_new(struct gd_http_call);
-  GI_CLEANUP_FREE char *url = gi_asprintf("http://store%s", path);
+  GI_CLEANUP_FREE char *url = gi_asprintf("%s%s", to->socket ? "http://store" : to->base, path);
   GI_ASSERT(h && path[0] == '/' && fn);
-  *c = (struct gd_http_call){.h = h, .easy = curl_easy_init(), .line = line, .fn = fn, .arg = arg};
+  *c = (struct gd_http_call){.tcp = !to->socket, .h = h, .easy = curl_easy_init(), .line = line, .fn = fn, .arg = arg};
   GI_ASSERT(c->easy != NULL);
   gi_list_add_tail(&h->calls, &c->link);
   c->headers = curl_slist_append(NULL, "Content-Type: application/json");
   c->headers = curl_slist_append(c->headers, "Expect:"); /* no pause before a long body */
   curl_easy_setopt(c->easy, CURLOPT_URL, url);
-  curl_easy_setopt(c->easy, CURLOPT_UNIX_SOCKET_PATH, socket);
+  curl_easy_setopt(c->easy, CURLOPT_ERRORBUFFER, c->why);
+  set_place(c->easy, to);
   curl_easy_setopt(c->easy, CURLOPT_NOPROXY, "*");
   curl_easy_setopt(c->easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers);

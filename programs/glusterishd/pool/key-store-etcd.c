@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * etcd as the store, through its JSON gateway. Its clients come over a unix
- * socket only, so no other machine can reach it: a node asks the etcd of its
- * own, and if that is none, is down or cannot say, it has another node ask.
+ * etcd as the store, through its JSON gateway. Clients of the pool's own come
+ * over a unix socket only, so no other machine can reach it: a node asks the
+ * etcd of its own, and if that is none, is down or cannot say, it has another
+ * node ask. An etcd of the site's is asked by every node itself, at each of its
+ * addresses in turn, and our keys begin there with what --store says.
  */
 #include "programs/glusterishd/pool/http.h"
 #include "programs/glusterishd/pool/key-store.h"
 #include "programs/glusterishd/pool/pool.h"
+#include "programs/glusterishd/pool/site.h"
 
 #include <errno.h>
 #include <openssl/evp.h>
@@ -23,6 +26,7 @@ struct etcd {
   struct gd_http_call *watch;
   struct gi_timer poll;
   uint64_t own_slow_until;
+  unsigned good; /* of the site's: which one answered last */
   void (*changed)(void *arg);
   void *changed_arg;
 };
@@ -34,7 +38,8 @@ struct request {
   uint64_t deadline;
   bool asked_own, own_late;
   bool twice;    /* it may be carried out twice: it changes nothing, or nothing more the second time */
-  unsigned next; /* node to ask next */
+  unsigned next; /* node to ask next, or of the site's addresses */
+  unsigned at;   /* which of these is asked */
   bool late;     /* somebody who had the store could not answer in time */
   struct gd_http_call *http;
   struct gd_call *call;
@@ -75,6 +80,20 @@ plain(const json_t *j)
   return out;
 }
 
+/* Its keys of ours begin with that. */
+static const char *
+prefix_of(const struct etcd *e)
+{
+  return e->gd->config.site ? e->gd->config.site->prefix : "";
+}
+
+static json_t *
+key_text(const struct etcd *e, const char *key)
+{
+  GI_CLEANUP_FREE char *whole = gi_asprintf("%s%s", prefix_of(e), key);
+  return base64(whole);
+}
+
 static int64_t
 number(const json_t *j)
 {
@@ -89,9 +108,9 @@ as_text(int64_t n)
 
 /* The first key behind all that begin with `prefix`. */
 static json_t *
-range_end(const char *prefix)
+range_end(const struct etcd *e, const char *prefix)
 {
-  GI_CLEANUP_FREE char *end = gi_strdup(prefix);
+  GI_CLEANUP_FREE char *end = gi_asprintf("%s%s", prefix_of(e), prefix);
   end[strlen(end) - 1]++;
   return base64(end);
 }
@@ -189,8 +208,10 @@ own_said(void *arg, int code, long status, const char *body)
   rq->http = NULL;
   rq->late |= code == ETIMEDOUT;
   rq->own_late = code == ETIMEDOUT;
+  if (!code && rq->e->gd->config.site)
+    rq->e->good = rq->at;
   if (code)
-    elsewhere(rq, code == ECONNREFUSED);
+    elsewhere(rq, code == ECONNREFUSED || code == EACCES);
   else
     said(rq, body);
 }
@@ -224,8 +245,23 @@ hopeless(void *arg)
   struct request *rq = arg;
   struct gd_key_answer a = {.code = rq->late ? ETIMEDOUT : EHOSTUNREACH,
                             .why = rq->late ? "the store has no majority of its members"
-                                            : "the store is not reachable: etcd answers on no node that is connected"};
+                                   : rq->e->gd->config.site
+                                       ? "the store is not reachable: no etcd of --store answers"
+                                       : "the store is not reachable: etcd answers on no node that is connected"};
   answer(rq, &a);
+}
+
+/* The site's etcd, at the next of its addresses. False: there is none left. */
+static bool
+ask_site(struct request *rq, unsigned ms)
+{
+  const struct gd_site *site = rq->e->gd->config.site;
+  if (rq->next >= site->n || ms <= 50)
+    return false;
+  unsigned left = site->n - rq->next;
+  rq->at = (rq->e->good + rq->next++) % site->n;
+  rq->http = gd_http_post(rq->e->http, &site->at[rq->at], rq->path, rq->body, rq->twice ? ms / left : ms, NULL, own_said, rq);
+  return true;
 }
 
 /* Asks the next one who may know. */
@@ -234,11 +270,16 @@ next(struct request *rq)
 {
   struct gd *gd = rq->e->gd;
   unsigned ms = left_ms(rq);
+  if (gd->config.site) {
+    if (!ask_site(rq, ms))
+      gi_defer_add(gd->reactor, &rq->hopeless);
+    return;
+  }
   const char *socket = gd_etcd_socket(gd);
   if (!rq->asked_own && socket && ms && gi_now(gd->reactor) >= rq->e->own_slow_until) {
     rq->asked_own = true;
     ms = rq->twice ? ms / 2 : ms;
-    rq->http = gd_http_post(rq->e->http, socket, rq->path, rq->body, ms, NULL, own_said, rq);
+    rq->http = gd_http_post(rq->e->http, &(struct gd_http_place){.socket = socket}, rq->path, rq->body, ms, NULL, own_said, rq);
     return;
   }
   for (struct gd_node *n; ms > 50 && (n = gd_node_at(gd, rq->next)) != NULL;) {
@@ -273,6 +314,15 @@ ask(struct gd_key_store *kv, const char *path, json_t *doc, gd_key_fn *fn, void 
 
 /* ---- keys ---- */
 
+/* The caller frees it; NULL: no text, or not ours. */
+static char *
+our_key(const struct etcd *e, const json_t *j)
+{
+  GI_CLEANUP_FREE char *whole = plain(j);
+  size_t len = strlen(prefix_of(e));
+  return whole && strncmp(whole, prefix_of(e), len) == 0 ? gi_strdup(whole + len) : NULL;
+}
+
 static void
 parse_pairs(struct request *rq, const json_t *doc, struct gd_key_answer *a)
 {
@@ -280,7 +330,7 @@ parse_pairs(struct request *rq, const json_t *doc, struct gd_key_answer *a)
   rq->pairs = gi_zalloc((json_array_size(kvs) + 1) * sizeof(*rq->pairs));
   for (size_t i = 0; i < json_array_size(kvs); i++) {
     const json_t *kv = json_array_get(kvs, i);
-    char *key = plain(json_object_get(kv, "key")), *value = plain(json_object_get(kv, "value"));
+    char *key = our_key(rq->e, json_object_get(kv, "key")), *value = plain(json_object_get(kv, "value"));
     if (!value) /* empty, or no text: a key that is there must not look as if it were gone */
       value = gi_strdup("");
     if (key)
@@ -294,8 +344,9 @@ parse_pairs(struct request *rq, const json_t *doc, struct gd_key_answer *a)
 static void
 etcd_read(struct gd_key_store *kv, const char *prefix, gd_key_fn *fn, void *arg)
 {
-  ask(kv, "/v3/kv/range", json_pack("{s:o,s:o}", "key", base64(prefix), "range_end", range_end(prefix)), fn, arg)->parse =
-      parse_pairs;
+  const struct etcd *e = (const struct etcd *)kv;
+  ask(kv, "/v3/kv/range", json_pack("{s:o,s:o}", "key", key_text(e, prefix), "range_end", range_end(e, prefix)), fn, arg)
+      ->parse = parse_pairs;
 }
 
 static void
@@ -311,12 +362,13 @@ static void
 etcd_commit(struct gd_key_store *kv, const struct gd_key_if *ifs, unsigned nifs, const struct gd_key_put *puts, unsigned nputs,
             gd_key_fn *fn, void *arg)
 {
+  const struct etcd *e = (const struct etcd *)kv;
   json_t *compare = json_array(), *success = json_array();
   for (unsigned i = 0; i < nifs; i++)
-    json_array_append_new(compare, json_pack("{s:o,s:s,s:s,s:o}", "key", base64(ifs[i].key), "target", "MOD", "result", "EQUAL",
-                                             "mod_revision", as_text(ifs[i].revision)));
+    json_array_append_new(compare, json_pack("{s:o,s:s,s:s,s:o}", "key", key_text(e, ifs[i].key), "target", "MOD", "result",
+                                             "EQUAL", "mod_revision", as_text(ifs[i].revision)));
   for (unsigned i = 0; i < nputs; i++) {
-    json_t *key = base64(puts[i].key);
+    json_t *key = key_text(e, puts[i].key);
     json_array_append_new(success, puts[i].value ? json_pack("{s:{s:o,s:o,s:o}}", "request_put", "key", key, "value",
                                                              base64(puts[i].value), "lease", as_text(puts[i].lease))
                                                  : json_pack("{s:{s:o}}", "request_delete_range", "key", key));
@@ -427,17 +479,19 @@ etcd_watch(struct gd_key_store *kv, const char *prefix, int64_t revision, void (
 {
   struct etcd *e = (struct etcd *)kv;
   const char *socket = gd_etcd_socket(e->gd);
+  struct gd_http_place own = {.socket = socket};
   unwatch(e);
   e->changed = changed;
   e->changed_arg = arg;
-  if (!socket) {
+  if (!socket && !e->gd->config.site) {
     gi_timer_set(&e->poll, POLL);
     return;
   }
-  json_t *doc = json_pack("{s:{s:o,s:o,s:o}}", "create_request", "key", base64(prefix), "range_end", range_end(prefix),
+  json_t *doc = json_pack("{s:{s:o,s:o,s:o}}", "create_request", "key", key_text(e, prefix), "range_end", range_end(e, prefix),
                           "start_revision", as_text(revision));
   char *text = json_dumps(doc, JSON_COMPACT);
-  e->watch = gd_http_post(e->http, socket, "/v3/watch", text, 0, watch_line, watch_ended, e);
+  e->watch = gd_http_post(e->http, e->gd->config.site ? &e->gd->config.site->at[e->good] : &own, "/v3/watch", text, 0,
+                          watch_line, watch_ended, e);
   free(text);
   json_decref(doc);
 }

@@ -146,7 +146,7 @@ ask_store(struct gd *gd, struct gi_rpc_request *req, const json_t *in)
   else if (!socket)
     gd_node_answer(req, gd_node_refusal(ENOTCONN, "no member of the store is here"));
   else
-    gd_http_post(gd->pool->http, socket, path, body, GD_KEY_LIMIT_MS, NULL, stored, req);
+    gd_http_post(gd->pool->http, &(struct gd_http_place){.socket = socket}, path, body, GD_KEY_LIMIT_MS, NULL, stored, req);
 }
 
 /* One that was detached while it was away finds that out by reading. */

@@ -465,7 +465,9 @@ gd_pool_save(struct gd *gd, struct gi_error *err)
   gd_secret_write(p, f);
   if (p->store[0])
     fprintf(f, "store-address=%s\n", p->store);
-  if (p->initial)
+  if (gd->config.site)
+    fprintf(f, "store=site\nstore-new=%d\n", p->initial_new);
+  else if (p->initial)
     fprintf(f, "store-members=%s\nstore-new=%d\nstore-joined=%d\n", p->initial, p->initial_new, p->joined);
   GI_ASSERT(fclose(f) == 0);
   int ret = gd_write_file(path, text, len, false, err);

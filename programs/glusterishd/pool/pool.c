@@ -6,6 +6,7 @@
 #include "programs/glusterishd/pool/credential.h"
 #include "programs/glusterishd/pool/http.h"
 #include "programs/glusterishd/pool/replace.h"
+#include "programs/glusterishd/pool/site.h"
 
 #include <errno.h>
 #include <string.h>
@@ -91,6 +92,19 @@ gd_pool_let_go(struct gd *gd)
 
 /* ---- its file ---- */
 
+/* A pool keeps to the store that it began with. */
+static int
+check_store(const struct gd *gd, const char *store, struct gi_error *err)
+{
+  bool site = store && strcmp(store, "site") == 0;
+  if (site && !gd->config.site)
+    return gi_error_set(err, EINVAL,
+                        "the definitions of this node's pool are in an etcd of the site: start with --store=etcd://…");
+  if (!site && gd->config.site)
+    return gi_error_set(err, EINVAL, "this node's pool runs an etcd of its own: --store is for a pool that begins with it");
+  return 0;
+}
+
 static int
 load(struct gd *gd, const struct gd_kvs *kvs, struct gi_error *err)
 {
@@ -106,7 +120,7 @@ load(struct gd *gd, const struct gd_kvs *kvs, struct gi_error *err)
   p->initial = gi_strdup(gd_kvs_get(kvs, "store-members"));
   p->initial_new = new &&strcmp(new, "1") == 0;
   p->joined = joined && strcmp(joined, "1") == 0;
-  p->unfilled = p->initial && p->initial_new && !p->joined;
+  p->unfilled = (p->initial || gd->config.site) && p->initial_new && !p->joined;
   p->epoch = epoch ? (unsigned)strtoul(epoch, NULL, 10) : 0;
   for (unsigned i = 0; i < kvs->count; i++)
     if (strncmp(kvs->kv[i].key, "hostname", 8) == 0)
@@ -129,7 +143,7 @@ gd_pool_load(struct gd *gd, struct gi_error *err)
   struct gd_kvs kvs;
   if (gd_kvs_load(path, &kvs, &why))
     return why.code == ENOENT ? 0 : gi_error_set(err, why.code, "%s", why.text);
-  int ret = load(gd, &kvs, err);
+  int ret = check_store(gd, gd_kvs_get(&kvs, "store"), err) || load(gd, &kvs, err) ? -1 : 0;
   gd_kvs_free(&kvs);
   if (ret)
     return -1;
@@ -153,7 +167,7 @@ gd_pool_begin(struct gd *gd, const char *host, struct gi_error *err)
   gd_secret_begin(p);
   p->address = gi_strdup(host);
   gd_hosts_add(&p->hosts, &p->nhosts, host);
-  p->initial = gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
+  p->initial = gd->config.site ? NULL : gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
   p->initial_new = p->unfilled = true;
   gd_newer_forget(p); /* of a pool before, when the daemon died while it ended */
   if (!gd->new_key_store)
@@ -191,7 +205,7 @@ gd_pool_renew(struct gd *gd, struct gi_error *err)
   GI_CLEANUP_FREE char *url = gd_etcd_url(NULL, p->address, gd->config.port);
   gd_etcd_stop(&p->etcd);
   gi_free(p->initial);
-  p->initial = gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
+  p->initial = gd->config.site ? NULL : gi_asprintf("%s=%s", gi_gfid_text(&gd->uuid, uuid), url);
   p->initial_new = p->unfilled = true;
   p->joined = p->lost = false;
   gd_secret_trust_own(p);
@@ -199,7 +213,8 @@ gd_pool_renew(struct gd *gd, struct gi_error *err)
   gd_follow_anew(p->follow);
   if (gd_pool_save(gd, err))
     return -1;
-  p->etcd = gd_etcd_start(p);
+  if (p->initial)
+    p->etcd = gd_etcd_start(p);
   gi_list_foreach(n, &p->nodes, struct gd_node, link)
     gd_link_renew(n->connection, "the store is made anew"); /* then it hears of the epoch */
   return 0;
@@ -216,12 +231,13 @@ node_put(const struct gi_gfid *id, json_t *doc)
   return (struct gd_key_put){gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(id, uuid)), copy, 0};
 }
 
-void
-gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg)
+/* All that this node knows, and room for `more`. */
+static struct gd_key_put *
+own_puts(struct gd *gd, unsigned more, unsigned *count)
 {
   struct gd_pool *p = gd->pool;
   char pool[GI_UUID_TEXT];
-  unsigned n = 0, room = 5 + gd_newer_count(p);
+  unsigned n = 0, room = 5 + gd_newer_count(p) + more;
   char *encryption = gd_encryption_own(gd);
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
     room++;
@@ -243,13 +259,98 @@ gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg)
     puts[n++] = (struct gd_key_put){gi_strdup(GD_SECRET_KEY), gi_strdup(p->secret_doc), 0};
   n = gd_newer_put(p, puts, n);
   GI_ASSERT(n <= room);
-  struct gd_key_if none = {GD_PREFIX "pool", 0};
-  p->kv->ops->commit(p->kv, &none, 1, puts, n, fn, arg);
+  *count = n;
+  return puts;
+}
+
+/* If the key of the pool has that revision. The puts are consumed. */
+static void
+put_all(struct gd_pool *p, int64_t revision, struct gd_key_put *puts, unsigned n, gd_key_fn *fn, void *arg)
+{
+  struct gd_key_if as_was = {GD_PREFIX "pool", revision};
+  p->kv->ops->commit(p->kv, &as_was, 1, puts, n, fn, arg);
   for (unsigned i = 0; i < n; i++) {
     gi_free((char *)(uintptr_t)puts[i].key);
     gi_free((char *)(uintptr_t)puts[i].value);
   }
   gi_free(puts);
+}
+
+/* What stands there is of a pool with other nodes. */
+static bool
+is_of_others(const struct gd_pool *p, const struct gd_key_answer *a)
+{
+  char own[GI_UUID_TEXT], id[GI_UUID_TEXT];
+  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&p->gd->uuid, own));
+  bool ours = false, others = false;
+  gi_gfid_text(&p->id, id);
+  for (unsigned i = 0; i < a->npairs; i++) {
+    const struct gd_key_pair *k = &a->pairs[i];
+    ours |= strcmp(k->key, GD_PREFIX "pool") == 0 && strcmp(k->value, id) == 0;
+    others |= strncmp(k->key, GD_PREFIX "node/", strlen(GD_PREFIX "node/")) == 0 && strcmp(k->key, key) != 0;
+  }
+  return others && !ours;
+}
+
+static bool
+is_put(const struct gd_key_put *puts, unsigned n, const char *key)
+{
+  for (unsigned i = 0; i < n; i++)
+    if (strcmp(puts[i].key, key) == 0)
+      return true;
+  return false;
+}
+
+/* Nobody empties the site's store when a pool ends. */
+static void
+fill_over(void *arg, const struct gd_key_answer *a)
+{
+  struct gd_pool *p = arg;
+  int64_t revision = 0;
+  unsigned n;
+  struct gd_key_answer taken = {.code = EEXIST,
+                                .why = "another pool has its definitions in the store of the site: name another prefix"};
+  if (a->code || is_of_others(p, a)) {
+    p->filled(p->filled_arg, a->code ? a : &taken);
+    return;
+  }
+  struct gd_key_put *puts = own_puts(p->gd, a->npairs, &n);
+  unsigned ours = n;
+  for (unsigned i = 0; i < a->npairs; i++) {
+    const char *key = a->pairs[i].key;
+    if (strcmp(key, GD_PREFIX "pool") == 0)
+      revision = a->pairs[i].revision;
+    if (!is_put(puts, ours, key))
+      puts[n++] = (struct gd_key_put){gi_strdup(key), NULL, 0};
+  }
+  put_all(p, revision, puts, n, p->filled, p->filled_arg);
+}
+
+void
+gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg)
+{
+  struct gd_pool *p = gd->pool;
+  unsigned n;
+  if (gd->config.site) {
+    p->filled = fn;
+    p->filled_arg = arg;
+    p->kv->ops->read(p->kv, GD_PREFIX, fill_over, p);
+    return;
+  }
+  struct gd_key_put *puts = own_puts(gd, 0, &n);
+  put_all(p, 0, puts, n, fn, arg);
+}
+
+void
+gd_pool_has_read(struct gd_pool *p)
+{
+  struct gi_error err = {0};
+  p->unfilled = false;
+  if (!p->gd->config.site || !p->initial_new)
+    return;
+  p->initial_new = false;
+  if (gd_pool_save(p->gd, &err))
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 4, "%s", err.text);
 }
 
 bool
@@ -273,9 +374,28 @@ gd_pool_invitation(struct gd *gd, const char *initial)
   GI_CLEANUP_FREE char *encryption = gd_encryption_own(gd);
   if (initial)
     json_object_set_new(doc, "members", json_string(initial));
+  if (gd->config.site)
+    json_object_set_new(doc, "store", json_string(gd->config.site->prefix));
   if (encryption)
     json_object_set_new(doc, "encryption", json_string(encryption));
   return doc;
+}
+
+/* Both must look at the same keys. */
+static int
+check_invited_store(const struct gd *gd, const char *store, struct gi_error *err)
+{
+  const struct gd_site *site = gd->config.site;
+  if (!store && site)
+    return gi_error_set(err, EINVAL, "the pool runs an etcd of its own, and this node was started with --store");
+  if (store && !site)
+    return gi_error_set(err, EINVAL,
+                        "the definitions of the pool are in an etcd of the site: start glusterishd with its --store");
+  if (store && strcmp(store, site->prefix) != 0)
+    return gi_error_set(err, EINVAL,
+                        "the keys of the pool begin with \"%.100s\" in the site's etcd, those of this node with \"%.100s\"",
+                        store, site->prefix);
+  return 0;
 }
 
 int
@@ -287,6 +407,8 @@ gd_pool_accept(struct gd *gd, const json_t *in, struct gi_error *err)
   const char *encryption = json_string_value(json_object_get(in, "encryption"));
   const json_t *nodes = json_object_get(in, "nodes");
   GI_ASSERT(gd_pool_is_virgin(gd));
+  if (check_invited_store(gd, json_string_value(json_object_get(in, "store")), err))
+    return -1;
   struct gd_pool *p = pool_new(gd);
   if (!id || !gi_gfid_parse(id, &p->id) ||
       !gd_unhex(json_string_value(json_object_get(in, "secret")), p->secret, GD_SECRET_BYTES) || !gd_is_host(host) ||
@@ -326,7 +448,7 @@ gd_pool_return(struct gd *gd, const json_t *in, struct gi_error *err)
     return gi_error_set(err, EINVAL, "the invitation does not say who this node is");
   if (gd_store_become(gd, &id, err) || gd_pool_accept(gd, in, err))
     return -1;
-  gd->pool->lost = true; /* what the store knows as its member of this node has no data any more */
+  gd->pool->lost = !gd->config.site; /* what the store knows as its member of this node has no data any more */
   return 0;
 }
 

@@ -15,6 +15,7 @@
  *   store-trust.c      they go over to another secret
  *   members.c          which nodes are members of the store
  *   key-store-etcd.c   the store (key-store.h), http.c below it
+ *   site.c             an etcd of the site's own as the store
  *   follow.c           the store's definitions become this node's
  *   newer.c            what a newer version stored stays as it is
  *   commit.c           this node's change becomes the store's
@@ -92,16 +93,18 @@ struct gd_pool {
   struct gi_timer old_proofs;            /* connections proved with an earlier secret end */
   struct gi_list nodes;                  /* the others, by uuid */
   unsigned nhosts;
-  char **hosts;     /* this node's addresses as the others know them */
-  char *address;    /* one of them, in numbers: members of the store find each other there */
-  char store[64];   /* where its member of the store is to be, in numbers; empty: where it is */
-  char *initial;    /* this node's etcd begins with these members ("NAME=URL,…"); NULL: it has none */
-  bool initial_new; /* and the store with it */
-  bool joined;      /* it has, so it has data */
-  bool unfilled;    /* it began with this node, and what this one knows may not be in it yet */
-  bool lost;        /* its data went, and its old id is to be removed */
-  unsigned epoch;   /* counted up when a store is made anew from one node's files: who was away then has an old one */
-  unsigned waited;  /* ticks, for the node of a member that nobody knows */
+  char **hosts;      /* this node's addresses as the others know them */
+  char *address;     /* one of them, in numbers: members of the store find each other there */
+  char store[64];    /* where its member of the store is to be, in numbers; empty: where it is */
+  char *initial;     /* this node's etcd begins with these members ("NAME=URL,…"); NULL: it has none */
+  bool initial_new;  /* and the store with it */
+  bool joined;       /* it has, so it has data */
+  bool unfilled;     /* it began with this node, and what this one knows may not be in it yet */
+  gd_key_fn *filled; /* hears how filling it has gone */
+  void *filled_arg;
+  bool lost;       /* its data went, and its old id is to be removed */
+  unsigned epoch;  /* counted up when a store is made anew from one node's files: who was away then has an old one */
+  unsigned waited; /* ticks, for the node of a member that nobody knows */
   struct gd_key_store *kv;
   struct gd_http *http; /* to this node's store, for other nodes */
   struct gd_etcd *etcd; /* NULL: none runs here */
@@ -348,8 +351,10 @@ int gd_pool_return(struct gd *gd, const json_t *invitation, struct gi_error *err
 void gd_pool_hear_epoch(struct gd *gd, long long epoch); /* of another node */
 /* The store is begun anew, with this node as its only member. Nothing is in it yet. */
 int gd_pool_renew(struct gd *gd, struct gi_error *err);
-/* What this node knows goes into a store that has nothing; code ESTALE: it has something. */
+/* What this node knows goes into a store that has nothing; code ESTALE: it has something. In one of the site's it takes the place of what a
+ * pool of this node left; code EEXIST: another pool has something there. */
 void gd_pool_fill(struct gd *gd, gd_key_fn *fn, void *arg);
+void gd_pool_has_read(struct gd_pool *p);    /* the store has what it is to have */
 bool gd_pool_is_virgin(const struct gd *gd); /* it may become part of a pool */
 
 /* ---- ops/upgrade.c ---- */

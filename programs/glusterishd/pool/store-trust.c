@@ -329,7 +329,7 @@ gd_op_node_trust(struct gd_op *op, struct gi_error *err)
   if (!socket)
     return GD_OP_DONE;
   op->release = asked_free;
-  op->state = gd_http_post(p->http, socket, "/v3/kv/range", "{\"key\":\"Z2x1c3RlcmlzaC9wb29s\"}" /* glusterish/pool */, WELL_MS,
-                           NULL, store_said, op);
+  op->state = gd_http_post(p->http, &(struct gd_http_place){.socket = socket}, "/v3/kv/range",
+                           "{\"key\":\"Z2x1c3RlcmlzaC9wb29s\"}" /* glusterish/pool */, WELL_MS, NULL, store_said, op);
   return GD_OP_LATER;
 }
