@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What happens to machines: one of three is frozen, cut off, loses its disks, has its clock off; all are restarted, in any order and
+# What happens to machines: one of three is frozen, cut off, loses its disk, has another name; all are restarted, one alone and
 # before there is a network. The volume serves as its quorum allows, and definitions are equal afterwards.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/pool.sh"
