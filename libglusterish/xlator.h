@@ -57,6 +57,7 @@ enum gi_event {
   GI_EVENT_LOCKS, /* up: data = struct gi_lock_news *: how a descriptor's posix locks stand on the brick that `from` stands for */
   GI_EVENT_WRITTEN, /* up: data = struct gi_written *: what was answered early (struct gi_reply.early) is on the bricks, or failed */
   GI_EVENT_PROMISE, /* up: data = const struct gi_promised *: what bricks promise now (promise.h); on a brick, what it does */
+  GI_EVENT_WAITS, /* up: data = const struct gi_lock_wait *: an operation of ours waits for a lock of the brick that `from` stands for */
   GI_EVENT_MAX,
 };
 
@@ -73,6 +74,12 @@ extern const struct gi_event_info gi_event_table[GI_EVENT_MAX];
 struct gi_promised {
   uint32_t seconds; /* after an operation on an object; 0: nothing */
   bool strict;      /* a change is answered when it is taken in */
+};
+
+/* A lock of replication that others may hold, for as long as they like. Whoever holds it may wait for us (struct gi_taken). */
+struct gi_lock_wait {
+  struct gi_gfid gfid;
+  bool over; /* it did */
 };
 
 /* Somebody waits until a change of others is taken in by all layers. A layer that needs time for that (another process has to be told)

@@ -40,6 +40,7 @@ reply_negative(struct bridge *b, struct gi_fop *fop)
 {
   struct fuse_entry_param e = {.entry_timeout = seconds_left(b, fop, b->negative_timeout)};
 
+  node_entry_in(b, fop->loc.parent, &e);
   if (reply_result(b, fuse_reply_entry(op_of(b, fop)->req, &e)) == 0)
     absent_told(b, &fop->loc);
 }
@@ -118,6 +119,7 @@ entry_done(struct gi_fop *fop, void *arg)
     gi_trust_found(&node_of(b, inode)->trust, (uint32_t)fop->caller.pid, gi_now(b->x->reactor) + LOOKED_NS);
   node_entry(b, inode, &fop->rsp.stat, &e);
   node_entry_of_all(b, fop, &e);
+  node_entry_in(b, at->parent, &e);
   GI_ASSERT(e.ino != 0 && e.attr_timeout >= 0);
   if (reply_result(b, fuse_reply_entry(op->req, &e)) == 0) {
     if (at->name)
@@ -292,6 +294,7 @@ create_reply(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
     node_of(b, inode)->no_capability = true;
   node_entry(b, inode, &fop->rsp.stat, &e);
   node_entry_of_all(b, fop, &e);
+  node_entry_in(b, fop->loc.parent, &e);
   handle_open(b, fop->fd);
   open_caching(b, inode, fop->fd->flags, &fi);
   fi.fh = handle_of(b, fop->fd)->id;

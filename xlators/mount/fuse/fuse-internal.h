@@ -102,6 +102,7 @@ struct node {
   uint64_t wrote_end;       /* where our last WRITE ended, until the kernel is told attributes; 0: none since then */
   bool removed;             /* a directory, by us: there may be processes in it */
   uint32_t naming;          /* a directory: operations of ours under way that change its names */
+  uint64_t shared_until;    /* gi_now; a directory that others change at the same time: the kernel keeps no names of it */
   bool locked;              /* has had a lock through this mount */
   bool wrote_locked;        /* kernel write-back: its pages may hold what was written under a lock */
   bool lazy_times;          /* kernel write-back: times the kernel gave and we have not sent */
@@ -241,6 +242,8 @@ struct bridge {
   uint64_t stale_until; /* gi_now; another change of that caller before then belongs to the same call */
 
   struct absent_names absent;
+  struct gi_list told;  /* struct told: somebody waits until the kernel knows */
+  struct gi_list waits; /* struct lock_wait: we wait for locks */
   struct inval_lane inodes_to_drop, names_to_drop;
   unsigned jobs; /* of any kind, with a worker */
 
@@ -368,6 +371,8 @@ void handle_check(const struct bridge *b, const struct gi_fd *fd); /* likewise *
 void node_entry(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, struct fuse_entry_param *e);
 void node_entry_of_all(struct bridge *b, const struct gi_fop *fop,
                        struct fuse_entry_param *e); /* all bricks did it: its timeouts, from when they were asked */
+/* A name in `dir` is about to be told: not for long if others change names there, too. */
+void node_entry_in(const struct bridge *b, const struct gi_inode *dir, struct fuse_entry_param *e);
 /* What is left of a timeout, seconds, of what an operation was answered. */
 double seconds_left(const struct bridge *b, const struct gi_fop *fop, double timeout);
 void node_check(const struct bridge *b, const struct node *n); /* asserts what always holds between two events */
@@ -422,6 +427,8 @@ void inval_attributes(struct bridge *b, struct gi_inode *inode);
 void inval_inode_then(struct bridge *b, struct gi_inode *inode, void (*done)(struct bridge *b, void *arg), void *arg);
 /* Calls done when everything that is in that lane now has been told; `lane`: inodes_to_drop or names_to_drop. */
 void inval_then(struct bridge *b, struct inval_lane *lane, void (*done)(struct bridge *b, void *arg), void *arg);
+/* Whether the kernel has yet to let go of pages of an inode, or of a name in a directory, of which that is true. */
+bool inval_any(struct bridge *b, bool (*is)(struct bridge *b, struct gi_inode *inode, const void *arg), const void *arg);
 void inval_name(struct bridge *b, struct node *n);                   /* the one by which it was last found */
 void inval_absent(struct bridge *b, uint64_t parent_id, char *name); /* that nothing has that name, which is taken over */
 bool inval_room(const struct bridge *b);                             /* else nothing is to be dropped that need not be */
@@ -432,6 +439,10 @@ void upcall_event(struct bridge *b, const struct gi_invalidation *inv); /* a bri
 /* Bricks that were away, or did not tell, say nothing of what happened meanwhile: what the kernel was promised for long it must ask for
  * again. */
 void upcall_missed(struct bridge *b);
+/* A change of ours of that inode begins: the kernel may not be able to let go of anything there before it ends, so nobody waits for that. */
+void upcall_changing(struct bridge *b, const struct gi_inode *inode);
+void upcall_waits(struct bridge *b, const struct gi_lock_wait *w); /* an operation of ours waits for a lock: the same */
+void upcall_stop(struct bridge *b);
 void absent_told(struct bridge *b, const struct gi_loc *loc); /* the kernel was told that nothing has that name */
 void absent_stop(struct bridge *b);
 

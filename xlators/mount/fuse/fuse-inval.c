@@ -255,6 +255,30 @@ inval_then(struct bridge *b, struct inval_lane *lane, void (*done)(struct bridge
     enqueue(b, lane, &(struct inval_item){.kind = INVAL_MARK, .done = done, .arg = arg});
 }
 
+static bool
+any_of(struct bridge *b, const struct gi_list *items, bool (*is)(struct bridge *b, struct gi_inode *inode, const void *arg),
+       const void *arg)
+{
+  gi_list_foreach(it, items, struct inval_item, link) {
+    struct gi_inode *inode = it->kind == INVAL_NAME ? node_find(b, it->id) : it->kind == INVAL_DATA ? it->inode : NULL;
+
+    if (inode && is(b, inode, arg))
+      return true;
+  }
+  return false;
+}
+
+bool
+inval_any(struct bridge *b, bool (*is)(struct bridge *b, struct gi_inode *inode, const void *arg), const void *arg)
+{
+  const struct inval_lane *const lanes[] = {&b->inodes_to_drop, &b->names_to_drop};
+
+  for (unsigned i = 0; i < GI_ARRAY_LEN(lanes); i++)
+    if (any_of(b, &lanes[i]->items, is, arg) || (lanes[i]->job && any_of(b, &lanes[i]->job->items, is, arg)))
+      return true;
+  return false;
+}
+
 bool
 inval_room(const struct bridge *b)
 {

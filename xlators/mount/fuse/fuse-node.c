@@ -160,7 +160,7 @@ node_release(struct bridge *b, struct node *n)
   n->parent_id = 0;
   gi_trust_forget(&n->trust); /* the kernel has dropped its pages */
   n->locked = n->wrote_locked = n->removed = n->opened = n->name_queued = n->others = false;
-  n->wrote_end = 0;
+  n->wrote_end = n->shared_until = 0;
   n->asked_capability = 0;
   b->node_count--;
   gi_budget_return(&b->nodes_user, node_cost(b));
@@ -409,6 +409,13 @@ node_entry_of_all(struct bridge *b, const struct gi_fop *fop, struct fuse_entry_
 
   e->attr_timeout = seconds_left(b, fop, directory ? b->one_attr_timeout : b->attr_timeout);
   e->entry_timeout = seconds_left(b, fop, directory ? b->one_entry_timeout : b->entry_timeout);
+}
+
+void
+node_entry_in(const struct bridge *b, const struct gi_inode *dir, struct fuse_entry_param *e)
+{
+  if (dir && node_of(b, dir)->shared_until > gi_now(b->x->reactor))
+    e->entry_timeout = 0;
 }
 
 bool

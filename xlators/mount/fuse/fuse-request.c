@@ -135,6 +135,7 @@ void
 op_changes(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
 {
   node_change_begins(b, fop, inode);
+  upcall_changing(b, inode);
 }
 
 /* The kernel holds the lock of a directory whose names it changes until that is answered, so it takes in no other change meanwhile. */
@@ -151,6 +152,8 @@ count_naming(struct bridge *b, struct gi_fop *fop, int by)
     if (at[i]->name && at[i]->parent) {
       GI_ASSERT(by > 0 || node_of(b, at[i]->parent)->naming > 0);
       node_of(b, at[i]->parent)->naming += (uint32_t)by;
+      if (by > 0)
+        upcall_changing(b, at[i]->parent);
     }
 }
 

@@ -52,7 +52,8 @@ void
 send_raw(struct rig *r, const void *data, size_t len)
 {
   assert_int_equal(write(r->fd, data, len), (ssize_t)len);
-  pump(r);
+  if (!r->paused)
+    pump(r);
 }
 
 uint64_t

@@ -42,6 +42,7 @@ struct rig {
   uint64_t last_id; /* first word of the last notification */
   struct dropped dropped;
   int ready, ready_err, unmounted;
+  bool paused; /* what the kernel sends is not looked at */
 };
 
 /* what a scripted reply fills in */

@@ -6,6 +6,8 @@
  */
 #include "fuse-internal.h"
 
+#include "libglusterish/promise.h"
+
 #include <sys/stat.h>
 
 #define UPCALL_DATA (GI_UPCALL_SIZE | GI_UPCALL_TIMES) /* perhaps: the attributes tell */
@@ -166,36 +168,159 @@ names_changed(struct bridge *b, const struct gi_invalidation *inv)
   name_changed(b, inv, GI_NAME2_KEY, to);
 }
 
+/* ---- somebody waits until the kernel knows ---- */
+
+#define TOLD_MAGIC 0xf05e701du
+
+struct told {
+  uint32_t magic;
+  struct gi_list link;    /* bridge.told, while `taken` is set */
+  struct gi_taken *taken; /* held; NULL: nobody waits any more */
+  unsigned lanes;         /* that have not come to it */
+};
+
+static void
+let_go_on(struct told *t)
+{
+  struct gi_taken *taken = t->taken;
+
+  GI_CHECK(t, TOLD_MAGIC);
+  GI_ASSERT(taken);
+  gi_list_del(&t->link);
+  t->taken = NULL;
+  gi_taken_release(taken);
+}
+
 static void
 told_to_kernel(struct bridge *b, void *arg)
 {
+  struct told *t = arg;
+
+  GI_CHECK(t, TOLD_MAGIC);
+  GI_ASSERT(t->lanes > 0);
   (void)b;
-  gi_taken_release(arg);
+  if (--t->lanes > 0)
+    return;
+  if (t->taken)
+    let_go_on(t);
+  t->magic = 0;
+  gi_free(t);
 }
 
-/* We are changing it ourselves: the kernel may hold what it would have to let go of until that is answered, which may wait for whoever
- * waits for us. Then nobody does. */
-static bool
-is_changing(const struct bridge *b, const struct gi_gfid *gfid)
+/* ---- what of ours is under way ---- */
+
+#define WAIT_MAGIC 0xf05e7a17u
+
+struct lock_wait {
+  uint32_t magic;
+  struct gi_list link; /* bridge.waits */
+  struct gi_gfid gfid;
+};
+
+static struct lock_wait *
+find_wait(const struct bridge *b, const struct gi_gfid *gfid)
 {
-  struct gi_inode *inode = gi_gfid_is_none(gfid) ? NULL : gi_inode_find(b->x->graph, gfid);
-  const struct node *n = inode ? node_of(b, inode) : NULL;
-  bool changing = n && (n->naming > 0 || n->trust.inflight > 0);
-
-  gi_inode_unref(&inode);
-  return changing;
+  gi_list_foreach(w, &b->waits, struct lock_wait, link)
+    if (gi_gfid_equal(&w->gfid, gfid))
+      return w;
+  return NULL;
 }
 
-/* Somebody waits until the kernel knows. */
+static void
+wait_over(struct lock_wait *w)
+{
+  GI_CHECK(w, WAIT_MAGIC);
+  w->magic = 0;
+  gi_list_del(&w->link);
+  gi_free(w);
+}
+
+void
+upcall_stop(struct bridge *b)
+{
+  gi_list_foreach_safe(w, &b->waits, struct lock_wait, link)
+    wait_over(w);
+}
+
+/* Nobody waits for the kernel to let go of a name there. So it is to keep none from now on: it will not be asked to. */
+static void
+share(struct bridge *b, struct gi_inode *inode)
+{
+  if (S_ISDIR(inode->mode))
+    node_of(b, inode)->shared_until = gi_now(b->x->reactor) + gi_promise_lease(b->x->graph);
+}
+
+/* We are changing it ourselves, or wait for whoever does, in a lookup too: the kernel may hold what it would have to let go of until that is
+ * answered, which may wait for whoever waits for us. */
+static bool
+is_changing(struct bridge *b, struct gi_inode *inode, const void *arg)
+{
+  const struct node *n = node_of(b, inode);
+
+  (void)arg;
+  if (n->naming == 0 && n->trust.inflight == 0 && !find_wait(b, &inode->gfid))
+    return false;
+  share(b, inode);
+  return true;
+}
+
+/* Somebody waits until the kernel knows; not while it may wait for him. What it is told first may hold up the rest. */
 static void
 tell_taken(struct bridge *b, const struct gi_invalidation *inv)
 {
-  struct gi_taken *taken = inv->taken;
+  struct told *t;
 
-  if (!taken || is_changing(b, &inv->gfid) || is_changing(b, &inv->parent.gfid) || is_changing(b, &inv->old_parent.gfid))
+  if (!inv->taken || inval_any(b, is_changing, NULL))
     return;
-  inval_then(b, &b->inodes_to_drop, told_to_kernel, gi_taken_hold(taken));
-  inval_then(b, &b->names_to_drop, told_to_kernel, gi_taken_hold(taken));
+  t = gi_new(struct told);
+  t->magic = TOLD_MAGIC;
+  t->taken = gi_taken_hold(inv->taken);
+  t->lanes = 2;
+  gi_list_add_tail(&b->told, &t->link);
+  inval_then(b, &b->inodes_to_drop, told_to_kernel, t);
+  inval_then(b, &b->names_to_drop, told_to_kernel, t);
+}
+
+static bool
+is_it(struct bridge *b, struct gi_inode *inode, const void *gfid)
+{
+  if (!gi_gfid_equal(&inode->gfid, gfid))
+    return false;
+  share(b, inode);
+  return true;
+}
+
+static void
+changing(struct bridge *b, const struct gi_gfid *gfid)
+{
+  if (gi_list_empty(&b->told) || !inval_any(b, is_it, gfid))
+    return;
+  gi_list_foreach_safe(t, &b->told, struct told, link)
+    let_go_on(t);
+}
+
+void
+upcall_changing(struct bridge *b, const struct gi_inode *inode)
+{
+  changing(b, &inode->gfid);
+}
+
+void
+upcall_waits(struct bridge *b, const struct gi_lock_wait *w)
+{
+  struct lock_wait *mine;
+
+  if (w->over) {
+    mine = find_wait(b, &w->gfid);
+    if (mine)
+      wait_over(mine);
+    return;
+  }
+  mine = gi_new(struct lock_wait);
+  mine->magic = WAIT_MAGIC;
+  mine->gfid = w->gfid;
+  gi_list_add_tail(&b->waits, &mine->link);
+  changing(b, &w->gfid);
 }
 
 void

@@ -343,6 +343,7 @@ let_go(struct bridge *b)
   session_stop(b);
   inval_stop(b);
   absent_stop(b);
+  upcall_stop(b);
   node_forget_all(b);
   gi_inode_unref(&b->root);
   if (b->state != BRIDGE_ENDED)
@@ -386,6 +387,9 @@ bridge_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, 
   case GI_EVENT_INVALIDATE:
     if (b->state == BRIDGE_SERVING)
       upcall_event(b, data);
+    break;
+  case GI_EVENT_WAITS:
+    upcall_waits(b, data);
     break;
   case GI_EVENT_WRITTEN:
     node_written(b, data);
@@ -486,6 +490,8 @@ bridge_init(struct gi_xlator *x, struct gi_error *err)
   gi_budget_join(&x->ctx->budget, x->reactor, &b->nodes_user, "kernel-inodes", node_reclaim, b);
   opener_table_init(&b->openers);
   gi_list_init(&b->absent.list);
+  gi_list_init(&b->told);
+  gi_list_init(&b->waits);
   gi_list_init(&b->inodes_to_drop.items);
   gi_list_init(&b->names_to_drop.items);
   b->groups = gi_zalloc(GROUP_SLOTS * sizeof(*b->groups));
@@ -504,7 +510,7 @@ bridge_finish(struct gi_xlator *x)
   while (b->jobs > 0) /* the device is closed, so they come back at once */
     gi_reactor_turn(x->reactor, 10 * GI_NSEC_PER_MSEC);
   bridge_check(b);
-  GI_ASSERT(b->inodes_to_drop.count == 0 && b->names_to_drop.count == 0 && b->absent.count == 0);
+  GI_ASSERT(b->inodes_to_drop.count == 0 && b->names_to_drop.count == 0 && b->absent.count == 0 && gi_list_empty(&b->told));
   gi_timer_finish(&b->ready_timer);
   gi_budget_leave(&b->nodes_user);
   node_map_free(&b->nodes);

@@ -42,6 +42,19 @@ cl_may_wait(const struct gi_fop *fop)
   return cl_is_lock(fop->kind) && fop->args.cmd == GI_LKCMD_SETW && fop->args.type != GI_LK_UNLOCK;
 }
 
+/* Those above may have to let others go on who wait for us. A lock of an application is its own affair: nothing of ours stands behind it. */
+static void
+cl_tell_wait(struct client *c, struct gi_fop *fop, bool over)
+{
+  struct cl_fop *call = gi_fop_private(fop, c->x);
+  struct gi_lock_wait wait = {.over = over};
+  if (over ? !call->waits : fop->kind == GI_FOP_LK || !cl_may_wait(fop))
+    return;
+  call->waits = !over;
+  wait.gfid = *gi_fop_gfid(fop);
+  gi_notify_up(c->x, GI_EVENT_WAITS, &wait);
+}
+
 static void
 cl_undo_done(struct gi_fop *fop, void *arg)
 {
@@ -98,6 +111,7 @@ cl_cancel(struct client *c, struct gi_fop *fop)
   GI_ASSERT(call->fop == fop && call->c == c);
   call->gave_up = true;
   gi_fop_ref(fop); /* until the brick's answer to it comes */
+  cl_tell_wait(c, fop, true);
   cl_withdraw(c, fop);
   gi_fop_fail(fop, EINTR);
   gi_fop_answer(fop, c->x);
@@ -213,6 +227,7 @@ cl_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
     return;
   }
   c->metrics.replies++;
+  cl_tell_wait(c, fop, true);
   int64_t handle = -1;
   size_t offset = 0;
   if (reply->status != 0) {
@@ -377,7 +392,7 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   struct cl_fop *call = gi_fop_private(fop, x);
   call->fop = fop;
   call->c = c;
-  call->gave_up = false;
+  call->gave_up = call->waits = false;
   struct gi_rpc_client *rpc = cl_conn_of(c, cl_ordering_gfid(fop))->rpc;
   struct gi_caller who = cl_credentials(c, fop);
   struct gi_xdr_out out = {0};
@@ -391,6 +406,7 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
     gi_dict_del(gi_fop_xdata(fop), GI_GIVE_BACK_KEY);
   c->metrics.calls++;
   c->sent[fop->kind]++;
+  cl_tell_wait(c, fop, false);
   gi_rpc_call_send(rpc, xid, &out, fop->kind == GI_FOP_WRITE ? &fop->payload : NULL, cl_may_wait(fop), cl_reply, call);
   return GI_HELD;
 }

@@ -112,12 +112,49 @@ test_what_the_brick_promises(void **state)
   bench_free(b);
 }
 
+/* Whoever is above hears when a lock is waited for that others may hold, and when not any more. */
+static void
+test_a_lock_that_is_waited_for(void **state)
+{
+  static const struct {
+    enum gi_fop_kind kind;
+    uint32_t cmd;
+    bool told;
+  } cases[] = {
+      {GI_FOP_INODELK, GI_LKCMD_SETW, true},
+      {GI_FOP_INODELK, GI_LKCMD_SET, false},
+      {GI_FOP_ENTRYLK, GI_ENTRYLK_LOCK, true},
+      {GI_FOP_ENTRYLK, GI_ENTRYLK_NB, false},
+      {GI_FOP_STAT, 0, false},
+  };
+  struct bench *b = bench_new(NULL, NULL, true);
+  const unsigned *told = &b->client->events[GI_EVENT_WAITS];
+  for (size_t i = 0; i < GI_ARRAY_LEN(cases); i++) {
+    struct gi_fop *f = bench_request(b, cases[i].kind, NULL);
+    unsigned before = *told;
+    f->args.cmd = cases[i].cmd;
+    f->args.type = GI_LK_WRITE;
+    fake_script(b->server, 0, cases[i].kind, (struct fake_reply){.hold = true});
+    bench_send(b, f);
+    assert_int_equal(*told - before, cases[i].told);
+    for (unsigned k = 0; k < 1000 && !fake_held(b->server, 0); k++)
+      bench_turn(b, 1);
+    assert_int_equal(*told - before, cases[i].told);
+    assert_true(fake_release(b->server, 0, cases[i].kind, 0, 0));
+    for (unsigned k = 0; k < 1000 && !f->answered; k++)
+      bench_turn(b, 1);
+    assert_int_equal(*told - before, 2 * cases[i].told);
+  }
+  bench_free(b);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_the_brick_promises),
       cmocka_unit_test(test_taken_in),
+      cmocka_unit_test(test_a_lock_that_is_waited_for),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,7 @@ struct cl_fop {
   struct client *c;
   uint64_t start; /* gi_now when sent */
   bool gave_up;   /* answered EINTR already; a grant that still comes is undone */
+  bool waits;     /* GI_EVENT_WAITS was told */
 };
 
 struct cl_conn {
