@@ -175,6 +175,14 @@ const struct gi_extension gi_extensions[] = {
      "rebalance",
      "0.1",
      "Processes that have the brick mounted: of each a big-endian 64-bit number, which is the same on all bricks."},
+    {NULL,
+     {GI_UNDER_WAY_KEY},
+     "virtual attribute of the root, and xdata of the question for it",
+     "client",
+     "0.1",
+     "What the brick does at this moment for operations of the client: in the question, of each the number of its call and its "
+     "procedure, 32 bits big-endian each; the value has of those that are under way the number and, as an opaque, the steps "
+     "(tree-wire.c)."},
     {NULL, {NULL}, NULL, NULL, NULL, NULL},
 };
 

@@ -59,6 +59,8 @@
 #define GI_GFID_KEY "glusterish.gfid:"
 #define GI_GFID_BEGINNING 18u /* characters behind it */
 #define GI_MOUNTS_KEY "glusterish.mounts"
+#define GI_UNDER_WAY_KEY "glusterish.under-way"
+#define GI_UNDER_WAY_MAX 64u /* operations in one question */
 
 /* the process id of an operation that an internal client sends (wire.md 1.5) */
 #define GI_PID_GEOREP (-1)

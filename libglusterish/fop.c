@@ -301,6 +301,15 @@ gi_loc_parent(struct gi_fop *fop, struct gi_loc *loc)
   return loc->parent;
 }
 
+size_t
+gi_client_text(const struct gi_client_id *id, char text[GI_CLIENT_TEXT])
+{
+  const char *address = id && id->address ? id->address : "";
+  int len = snprintf(text, GI_CLIENT_TEXT, "client %s%s%s", id && id->uid ? id->uid : "-", *address ? " at " : "", address);
+  GI_ASSERT(len > 0);
+  return (size_t)len < GI_CLIENT_TEXT ? (size_t)len : GI_CLIENT_TEXT - 1;
+}
+
 void
 gi_caller_detach(struct gi_caller *who)
 {

@@ -149,6 +149,10 @@ struct gi_client_id {
   bool acknowledges;   /* it says when it has taken in what it was told (GI_TAKEN_KEY) */
 };
 
+#define GI_CLIENT_TEXT 320u
+/* "client UID at ADDRESS", as it is told to whoever asks who keeps something waiting; cut if it is longer. Its length. NULL: some client. */
+size_t gi_client_text(const struct gi_client_id *id, char text[GI_CLIENT_TEXT]);
+
 struct gi_caller {
   int32_t pid; /* < 0: internal client (wire.md 1.5); GI_PID_HEAL */
   uint32_t uid, gid;
@@ -281,6 +285,7 @@ enum gi_wait_for {
   GI_WAIT_QUORUM,   /* enough copies */
   GI_WAIT_ORDER,    /* another operation, that comes first */
   GI_WAIT_KERNEL,   /* an answer of the kernel's */
+  GI_WAIT_CLIENT,   /* something that a client does */
   GI_WAIT_MAX,
 };
 extern const char *const gi_wait_name[GI_WAIT_MAX]; /* "brick", "lock" …; NULL for nothing */

@@ -5,9 +5,9 @@
 #include "libglusterish/steps.h"
 
 const char *const gi_wait_name[GI_WAIT_MAX] = {
-    [GI_WAIT_BRICK] = "brick",   [GI_WAIT_LOCK] = "lock",         [GI_WAIT_WORKER] = "worker",
-    [GI_WAIT_DISK] = "disk",     [GI_WAIT_THROTTLE] = "throttle", [GI_WAIT_WINDOW] = "window",
-    [GI_WAIT_QUORUM] = "quorum", [GI_WAIT_ORDER] = "order",       [GI_WAIT_KERNEL] = "kernel",
+    [GI_WAIT_BRICK] = "brick",       [GI_WAIT_LOCK] = "lock",     [GI_WAIT_WORKER] = "worker", [GI_WAIT_DISK] = "disk",
+    [GI_WAIT_THROTTLE] = "throttle", [GI_WAIT_WINDOW] = "window", [GI_WAIT_QUORUM] = "quorum", [GI_WAIT_ORDER] = "order",
+    [GI_WAIT_KERNEL] = "kernel",     [GI_WAIT_CLIENT] = "client",
 };
 
 void

@@ -4,7 +4,8 @@
  *
  * All numbers are big-endian. Version (1 byte), process id (4), role, brick and
  * host; then the steps, each before those below it: depth (1), kind (1), flags
- * (1), start, time and own time (8 each), name and type. Texts have a byte of
+ * (1), start, time and own time (8 each), name and type; of one that waits also
+ * for what (1), for how long (8), the thing and its holder. Texts have a byte of
  * length. Where a step would make it too long the list ends.
  */
 #include "libglusterish/tree.h"
@@ -12,10 +13,13 @@
 #include <stdio.h>
 
 #define VERSION 1u
-#define WAITED_FOR 1u
+#define WAITED_FOR 1u /* flags */
+#define OPEN 2u
+#define WAITS 4u
 #define STEP_MIN 29u         /* bytes of a step with empty texts */
 #define LONGEST (1ull << 62) /* ns */
-#define STEP_MAX (STEP_MIN + 2 * 255u)
+#define WAITS_MIN 11u
+#define STEP_MAX (STEP_MIN + WAITS_MIN + 4 * 255u)
 
 /* ---- trace context ---- */
 
@@ -84,17 +88,34 @@ put_text(struct writing *w, const char *text)
 }
 
 static void
+put_ns(struct writing *w, uint64_t ns)
+{
+  put(w, ns < LONGEST ? ns : LONGEST, 8);
+}
+
+static void
+put_waits(struct writing *w, const struct gi_told_wait *t)
+{
+  put(w, t->why, 1);
+  put_ns(w, t->since_ns);
+  put_text(w, t->what ? t->what : "");
+  put_text(w, t->who ? t->who : "");
+}
+
+static void
 put_steps(struct writing *w, const struct gi_step *s, unsigned depth)
 {
   for (; s && depth < GI_STEPS_WIRE_DEPTH && w->len + STEP_MAX <= GI_STEPS_WIRE_MAX; s = s->next) {
     put(w, depth, 1);
     put(w, s->kind, 1);
-    put(w, s->waited_for ? WAITED_FOR : 0, 1);
-    put(w, s->start_ns < LONGEST ? s->start_ns : LONGEST, 8);
-    put(w, s->took_ns < LONGEST ? s->took_ns : LONGEST, 8);
-    put(w, s->own_ns < LONGEST ? s->own_ns : LONGEST, 8);
+    put(w, (s->waited_for ? WAITED_FOR : 0) | (s->open ? OPEN : 0) | (s->waits ? WAITS : 0), 1);
+    put_ns(w, s->start_ns);
+    put_ns(w, s->took_ns);
+    put_ns(w, s->own_ns);
     put_text(w, s->layer->name);
     put_text(w, s->layer->type);
+    if (s->waits)
+      put_waits(w, s->waits);
     put_steps(w, s->steps, depth + 1);
   }
 }
@@ -164,6 +185,31 @@ get_place_text(struct reading *r, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)len, text);
 }
 
+static char *
+get_copy(struct reading *r)
+{
+  size_t len;
+  const char *text = get_text(r, &len);
+
+  return text && len > 0 ? gi_strndup(text, len) : NULL;
+}
+
+static struct gi_told_wait *
+get_waits(struct reading *r)
+{
+  struct gi_told_wait *t = gi_new(struct gi_told_wait);
+  uint64_t why = get(r, 1);
+
+  if (why == GI_WAIT_NOTHING || why >= GI_WAIT_MAX)
+    r->failed = true;
+  else
+    t->why = (enum gi_wait_for)why;
+  t->since_ns = get(r, 8);
+  t->what = get_copy(r);
+  t->who = get_copy(r);
+  return t;
+}
+
 static struct gi_step *
 get_step(struct reading *r, unsigned *depth)
 {
@@ -171,8 +217,9 @@ get_step(struct reading *r, unsigned *depth)
   struct gi_step *s = gi_new(struct gi_step);
 
   *depth = (unsigned)get(r, 1);
-  uint64_t kind = get(r, 1);
-  s->waited_for = get(r, 1) & WAITED_FOR;
+  uint64_t kind = get(r, 1), flags = get(r, 1);
+  s->waited_for = flags & WAITED_FOR;
+  s->open = flags & OPEN;
   s->start_ns = get(r, 8);
   s->took_ns = get(r, 8);
   s->own_ns = get(r, 8);
@@ -185,6 +232,8 @@ get_step(struct reading *r, unsigned *depth)
   }
   s->kind = (enum gi_fop_kind)kind;
   s->layer = gi_layer_name_new(name, name_len, type, type_len);
+  if (flags & WAITS)
+    s->waits = get_waits(r);
   return s;
 }
 

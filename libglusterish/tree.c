@@ -153,6 +153,19 @@ gi_steps_free(struct gi_steps **steps)
 /* ---- steps ---- */
 
 void
+gi_told_wait_free(struct gi_told_wait **wait)
+{
+  struct gi_told_wait *w = *wait;
+
+  *wait = NULL;
+  if (!w)
+    return;
+  gi_free(w->what);
+  gi_free(w->who);
+  gi_free(w);
+}
+
+void
 gi_step_free(struct gi_step **step)
 {
   struct gi_step *s = *step;
@@ -163,11 +176,7 @@ gi_step_free(struct gi_step **step)
 
     gi_step_free(&s->steps);
     gi_layer_name_put(&s->layer);
-    if (s->waits) {
-      gi_free(s->waits->what);
-      gi_free(s->waits->who);
-    }
-    gi_free(s->waits);
+    gi_told_wait_free(&s->waits);
     gi_free(s->place);
     gi_free(s);
     s = next;
@@ -275,7 +284,7 @@ chain(struct making *m, struct view *v, struct gi_step **root)
     const struct gi_stay *stay = &v->walk.stay[i];
     uint64_t end = stay->left ? stay->leave : stay->enter + stay->own;
 
-    v->step[i]->open = v->open && !stay->left && (i + 1 < v->walk.n ? v->step[i + 1]->open : true);
+    v->step[i]->open = v->open && !stay->left && (int)i <= v->walk.now; /* those above whoever has it wait for that one */
     if (v->step[i]->open)
       end = v->end - v->start;
     leave = end > leave ? end : leave;
@@ -283,9 +292,22 @@ chain(struct making *m, struct view *v, struct gi_step **root)
   }
 }
 
-/* What a brick did lies in the middle of the round trip: nobody knows how its clock stands to ours. */
+static struct gi_told_wait *
+copy_of_wait(const struct gi_told_wait *from, uint64_t later)
+{
+  struct gi_told_wait *t = gi_new(struct gi_told_wait);
+
+  t->why = from->why;
+  t->since_ns = from->since_ns + later;
+  t->what = gi_strdup(from->what);
+  t->who = gi_strdup(from->who);
+  return t;
+}
+
+/* What a brick did lies in the middle of the round trip: nobody knows how its clock stands to ours. `later`: so long ago it told what is still
+ * under way there. */
 static struct gi_step *
-placed(struct making *m, const struct gi_step *from, uint64_t shift)
+placed(struct making *m, const struct gi_step *from, uint64_t shift, uint64_t later)
 {
   struct gi_step *first = NULL;
 
@@ -295,15 +317,17 @@ placed(struct making *m, const struct gi_step *from, uint64_t shift)
     if (!s)
       break;
     s->start_ns = from->start_ns + shift;
-    s->took_ns = from->took_ns;
-    s->own_ns = from->own_ns;
+    s->open = from->open;
+    s->took_ns = from->took_ns + (s->open ? later : 0);
+    s->own_ns = from->own_ns + (s->open && !from->steps ? later : 0);
     s->wire_ns = from->wire_ns;
     s->waited_for = from->waited_for;
+    s->waits = from->waits ? copy_of_wait(from->waits, later) : NULL;
     if (from->place) {
       s->place = gi_new(struct gi_place);
       *s->place = *from->place;
     }
-    s->steps = placed(m, from->steps, shift);
+    s->steps = placed(m, from->steps, shift, later);
     append(&first, s);
   }
   return first;
@@ -314,9 +338,14 @@ add_remote(struct making *m, struct gi_step *s, const struct gi_step *remote)
 {
   uint64_t spare = s->took_ns > remote->took_ns ? s->took_ns - remote->took_ns : 0;
 
+  if (s->open) { /* how long the request took to get there is little beside what hangs */
+    s->own_ns = 0;
+    append(&s->steps, placed(m, remote, s->start_ns, spare));
+    return;
+  }
   s->wire_ns = spare;
   s->own_ns = spare;
-  append(&s->steps, placed(m, remote, s->start_ns + spare / 2));
+  append(&s->steps, placed(m, remote, s->start_ns + spare / 2, 0));
 }
 
 static void
@@ -501,6 +530,23 @@ tree_of(const struct gi_fop *root, uint64_t now, bool over)
   return first;
 }
 
+/* What it waits for in the end: the deepest step under way that tells, and of several one that names who holds it up. */
+static const struct gi_told_wait *
+deepest_wait(const struct gi_step *s)
+{
+  const struct gi_told_wait *found = NULL;
+
+  for (; s; s = s->next) {
+    const struct gi_told_wait *w = s->open ? deepest_wait(s->steps) : NULL;
+
+    if (s->open && !w)
+      w = s->waits;
+    if (w && (!found || (w->who && !found->who)))
+      found = w;
+  }
+  return found;
+}
+
 /* ---- the operation ---- */
 
 void
@@ -523,6 +569,7 @@ gi_told_new(struct gi_fop *fop, uint64_t took, bool over)
   const struct gi_client_id *client = fop->caller.client;
   struct gi_time wall = gi_wall(r);
   struct making m = {.reactor = r, .now = fop->start_ticks + took};
+  const struct gi_told_wait *deepest;
   struct gi_wait wait;
 
   GI_ASSERT(fop->root && fop->start_ticks);
@@ -544,9 +591,12 @@ gi_told_new(struct gi_fop *fop, uint64_t took, bool over)
   t->size = fop->args.size ? fop->args.size : fop->payload.len;
   if (fop->nmarks && fop->answerer < fop->graph->nlayers)
     t->at = label_of(over || !fop->at ? fop->graph->layers[fop->answerer] : fop->at);
-  if (!over && gi_fop_waiting(fop, &wait))
-    t->waits = told_wait(&m, &wait);
   t->tree = tree_of(fop, m.now, over);
+  deepest = over ? NULL : deepest_wait(t->tree);
+  if (deepest)
+    t->waits = copy_of_wait(deepest, 0);
+  else if (!over && gi_fop_waiting(fop, &wait))
+    t->waits = told_wait(&m, &wait);
   return t;
 }
 
@@ -568,11 +618,7 @@ gi_told_put(struct gi_told **told)
     return;
   gi_step_free(&t->tree);
   gi_layer_name_put(&t->at);
-  if (t->waits) {
-    gi_free(t->waits->what);
-    gi_free(t->waits->who);
-  }
-  gi_free(t->waits);
+  gi_told_wait_free(&t->waits);
   gi_free(t->name);
   gi_free(t->client);
   gi_free(t);

@@ -37,7 +37,7 @@ struct gi_step;
 /* What is kept of an operation whose tree is collected, or of one that works for it. */
 struct gi_steps {
   struct gi_calls *calls; /* NULL: none */
-  struct gi_step *remote; /* what the brick says it did; NULL: nothing */
+  struct gi_step *remote; /* what the brick says it did, or does (then it is open); NULL: nothing */
   /* of the root only */
   struct gi_list parts;    /* struct gi_part: those that are over */
   unsigned nparts, missed; /* kept; not kept */
@@ -63,7 +63,7 @@ gi_fop_spreads(const struct gi_fop *fop)
 
 /* From now on; of a root that is under way. */
 void gi_fop_collect(struct gi_fop *root, bool spread);
-/* Its own, made if there is none yet. It, or what it works for, is collected. */
+/* Its own, made if there is none yet. It, or what it works for, is collected, or the brick has told what it does. */
 struct gi_steps *gi_fop_steps(struct gi_fop *fop);
 /* It is over: what its root's tree needs of it is kept. */
 void gi_fop_part(struct gi_fop *fop, uint64_t took);
@@ -86,6 +86,7 @@ struct gi_told_wait {
   uint64_t since_ns; /* for so long */
   char *what, *who;  /* may be NULL */
 };
+void gi_told_wait_free(struct gi_told_wait **w); /* NULL is fine */
 
 /* Another process. */
 struct gi_place {
@@ -119,9 +120,9 @@ struct gi_told {
   bool over; /* else took_ns means nothing */
   int error;
   uint64_t offset, size;
-  struct gi_layer_name *at; /* NULL: nobody has it */
-  struct gi_told_wait *waits;
-  struct gi_step *tree; /* NULL: it came to no layer */
+  struct gi_layer_name *at;   /* NULL: nobody has it */
+  struct gi_told_wait *waits; /* what it waits for in the end, as far as the steps below tell */
+  struct gi_step *tree;       /* NULL: it came to no layer */
 };
 
 /* As it is now, or as it was when it had taken so many ticks and was over. With one reference. */

@@ -365,15 +365,82 @@ the_bricks_part_is_in_the_middle(void **state)
   bed_answer(2);
 }
 
-/* Whatever comes from a socket is taken for a tree as a whole, or not at all. */
+/* A layer that keeps the reply: those below it are done, and what it waits for is what the operation waits for. */
 static void
-nothing_malformed_is_taken(void **state)
+who_holds_a_reply_has_the_operation(void **state)
 {
   struct bed *bed = *state;
-  struct gi_told *told = asked(bed);
+  bool answered;
+  struct gi_fop *fop = bed_start(bed, GI_FOP_SETATTR, &answered);
+  struct gi_told *told;
+
+  gi_fop_mark(fop, bed->top, GI_MARK_BACK);
+  gi_fop_waits(fop, GI_WAIT_CLIENT, "its word", "client one at b:1");
+  bed_now += LEAF;
+  told = gi_told_new(fop, bed_now - fop->start_ticks, false);
+  assert_true(told->tree->open);
+  assert_false(below(told->tree, 0)->open);
+  assert_string_equal(told->tree->waits->who, "client one at b:1");
+  assert_string_equal(told->waits->who, "client one at b:1");
+  gi_told_put(&told);
+  for (unsigned n = 0; n < 3; n++)
+    bed_answer(n);
+}
+
+/* What a brick says of an operation that is under way there: the step that waits, and the client that it waits for. */
+static struct gi_told *
+hanging(struct bed *bed, bool *answered)
+{
+  bed_nheld = 0;
+  struct gi_fop *fop = bed_start(bed, GI_FOP_SETATTR, answered);
+
+  bed_now += LEAF;
+  gi_fop_waits(bed_held[0], GI_WAIT_CLIENT, "its word", "client one at b:1");
+  bed_now += LEAF;
+  return gi_told_new(fop, bed_now - fop->start_ticks, false);
+}
+
+static void
+what_a_brick_waits_for_arrives(void **state)
+{
+  struct bed *bed = *state;
+  bool answered[2];
+  struct gi_told *told = hanging(bed, &answered[0]);
+  struct gi_fop *here;
   uint32_t len;
   GI_CLEANUP_FREE uint8_t *wire = gi_steps_encode(told, &brick, &len);
 
+  gi_told_put(&told);
+  for (unsigned n = 0; n < 3; n++)
+    bed_answer(n);
+  bed_nheld = 0;
+  here = bed_start(bed, GI_FOP_SETATTR, &answered[1]);
+  bed_now += 2 * LEAF;
+  gi_fop_waits(bed_held[0], GI_WAIT_BRICK, "node-1:/bricks/1", NULL);
+  gi_fop_steps(bed_held[0])->remote = gi_steps_decode(wire, len);
+  bed_now += 10 * LEAF; /* that is how old it is */
+  told = gi_told_new(here, bed_now - here->start_ticks, false);
+
+  const struct gi_step *a = below(below(below(told->tree, 0), 0), 0);
+  const struct gi_step *far = below(below(below(below(a, 0), 0), 0), 0);
+
+  assert_int_equal(a->waits->why, GI_WAIT_BRICK);
+  assert_string_equal(below(a, 0)->place->brick, "/bricks/1");
+  assert_string_equal(far->layer->name, "a");
+  assert_true(far->open);
+  assert_int_equal(far->waits->why, GI_WAIT_CLIENT);
+  assert_string_equal(far->waits->who, "client one at b:1");
+  assert_string_equal(told->waits->who, "client one at b:1"); /* in the end */
+  assert_in_range(told->waits->since_ns, 10 * LEAF, 13 * LEAF);
+  gi_told_put(&told);
+  for (unsigned n = 0; n < 3; n++)
+    bed_answer(n);
+}
+
+/* Whatever comes from a socket is taken for a tree as a whole, or not at all. */
+static void
+nothing_of_it_is_believed(uint8_t *wire, uint32_t len)
+{
   for (uint32_t cut = 0; cut < len; cut++) {
     uint8_t *exact = gi_alloc(cut + 1); /* a read beyond the end is seen by ASan */
     struct gi_step *got;
@@ -393,7 +460,25 @@ nothing_malformed_is_taken(void **state)
       wire[at] ^= (uint8_t)(1u << bit);
     }
   assert_null(gi_steps_decode(wire, 0));
+}
+
+static void
+nothing_malformed_is_taken(void **state)
+{
+  struct bed *bed = *state;
+  struct gi_told *told = asked(bed);
+  uint32_t len;
+  bool answered;
+  GI_CLEANUP_FREE uint8_t *wire = gi_steps_encode(told, &brick, &len);
+
+  nothing_of_it_is_believed(wire, len);
   gi_told_put(&told);
+  told = hanging(bed, &answered);
+  GI_CLEANUP_FREE uint8_t *open = gi_steps_encode(told, &brick, &len);
+  nothing_of_it_is_believed(open, len);
+  gi_told_put(&told);
+  for (unsigned n = 0; n < 3; n++)
+    bed_answer(n);
 }
 
 static void
@@ -423,6 +508,7 @@ main(void)
       TEST(the_origins_work_is_part_of_it),     TEST(the_slow_ones_are_kept),
       TEST(what_is_slow_follows_what_is_usual), TEST(a_trace_gets_what_it_looks_for),
       TEST(one_in_so_many_is_collected),        TEST(what_a_brick_did_arrives),
+      TEST(what_a_brick_waits_for_arrives),     TEST(who_holds_a_reply_has_the_operation),
       TEST(the_bricks_part_is_in_the_middle),   TEST(nothing_malformed_is_taken),
       cmocka_unit_test(the_trace_context),
   };

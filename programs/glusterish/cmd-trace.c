@@ -17,19 +17,19 @@
 
 /* ---- asking ---- */
 
-/* The mounts among the processes, moved to the front. Returns how many. */
+/* Those of a role among the processes, moved to the front. Returns how many. */
 static unsigned
-mounts_first(struct ob_process *list, unsigned n)
+of_role_first(struct ob_process *list, unsigned n, const char *role)
 {
-  unsigned mounts = 0;
+  unsigned found = 0;
   for (unsigned i = 0; i < n; i++) {
-    if (strcmp(list[i].role, "client") != 0)
+    if (strcmp(list[i].role, role) != 0)
       continue;
     struct ob_process p = list[i];
-    list[i] = list[mounts];
-    list[mounts++] = p;
+    list[i] = list[found];
+    list[found++] = p;
   }
-  return mounts;
+  return found;
 }
 
 /* Where the path that is wanted may lie: the mount point that it begins with. */
@@ -60,6 +60,44 @@ take_answer(const char *text, const char *path, json_t *operations)
   return ok;
 }
 
+/* Whether a brick has the operation from one of these mounts, which tells of it itself. */
+static bool
+is_told_by_mount(const json_t *op, const struct ob_process *mounts, char **text, unsigned n)
+{
+  const char *client = trace_str(op, "client");
+  for (unsigned i = 0; i < n; i++) {
+    GI_CLEANUP_FREE char *pid = gi_asprintf("-PID:%ld-HOST:%s-", mounts[i].pid, trace_str(mounts[i].about, "host"));
+    if (text[i] && strstr(client, pid))
+      return true;
+  }
+  return false;
+}
+
+/* What hangs at a brick, of mounts that do not say so: they are elsewhere, or hang themselves. True: a brick has answered. */
+static bool
+ask_bricks(const struct ob_process *bricks, unsigned n, const char *query, unsigned timeout, const struct ob_process *mounts,
+           char **told, unsigned nmounts, json_t *operations)
+{
+  GI_CLEANUP_FREE char **text = gi_zalloc((n + 1) * sizeof(*text));
+  bool any = false;
+  size_t k;
+  json_t *op;
+  if (n > 0)
+    ob_get_texts(bricks, n, query, timeout, text);
+  for (unsigned i = 0; i < n; i++) {
+    json_t *of_brick = json_array();
+    any |= take_answer(text[i], NULL, of_brick);
+    json_array_foreach(of_brick, k, op)
+    {
+      if (strcmp(trace_str(op, "kind"), "ANSWER") == 0 || !is_told_by_mount(op, mounts, told, nmounts))
+        json_array_append(operations, op);
+    }
+    json_decref(of_brick);
+    free(text[i]);
+  }
+  return any;
+}
+
 /* The operations of all mounts, the one that began first at the front; NULL after telling the user why there is no answer. */
 static json_t *
 ask(struct cli *c, const struct trace_want *want)
@@ -70,7 +108,7 @@ ask(struct cli *c, const struct trace_want *want)
     fprintf(c->err, "trace: %s\n", err.text);
     return NULL;
   }
-  unsigned all = ob_list(&list, want->volume), n = mounts_first(list, all), answers = 0;
+  unsigned all = ob_list(&list, want->volume), n = of_role_first(list, all, "client"), answers = 0;
   unsigned timeout = (unsigned)want->seconds * 1000 + SPARE_MS;
   const char *mountpoint = mountpoint_of(list, n, want->path);
   const char *path = want->path ? trace_path(want->path, mountpoint) : NULL;
@@ -86,8 +124,12 @@ ask(struct cli *c, const struct trace_want *want)
       answers++;
     else
       fprintf(c->err, "trace: the mount of process %ld does not answer%s%s\n", list[i].pid, *err.text ? ": " : "", err.text);
-    free(text[i]);
   }
+  unsigned bricks = want->hanging && !path ? of_role_first(list + n, all - n, "brick") : 0;
+  if (ask_bricks(list + n, bricks, query, timeout, list, text, n, operations))
+    answers++;
+  for (unsigned i = 0; i < n; i++)
+    free(text[i]);
   if (n == 0)
     fprintf(c->err, "trace: volume %s is not mounted on this node\n", want->volume);
   ob_list_free(list, all);

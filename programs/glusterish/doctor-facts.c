@@ -109,16 +109,28 @@ doctor_waits(const json_t *op)
   return found;
 }
 
+/* The identity in "client UID at ADDRESS …"; NULL: it is no client. Caller frees. */
+static char *
+uid_in(const char *who)
+{
+  return strncmp(who, "client ", 7) == 0 ? gi_strndup(who + 7, strcspn(who + 7, " ")) : NULL;
+}
+
 char *
 doctor_waits_who(const json_t *sight, const json_t *waits)
 {
   const char *what = cli_str(waits, "for"), *who = cli_str(waits, "who");
   if (strcmp(what, "brick") == 0 && !*who)
     return gi_strdup(cli_str(waits, "what"));
-  if (strncmp(who, "client ", 7) != 0)
-    return gi_strdup(who);
-  GI_CLEANUP_FREE char *uid = gi_asprintf("%.*s", (int)strcspn(who + 7, " "), who + 7);
-  return doctor_client_name(sight, uid, "");
+  GI_CLEANUP_FREE char *uid = uid_in(who);
+  return uid ? doctor_client_name(sight, uid, "") : gi_strdup(who);
+}
+
+const json_t *
+doctor_waits_client(const json_t *sight, const json_t *waits)
+{
+  GI_CLEANUP_FREE char *uid = uid_in(cli_str(waits, "who"));
+  return uid ? doctor_client(sight, uid) : NULL;
 }
 
 bool

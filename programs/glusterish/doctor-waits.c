@@ -321,10 +321,15 @@ doctor_slow_client(const struct doctor_rule *rule, const json_t *sight, json_t *
     const char *what = cli_str(waits, "for"), *uid = cli_str(op, "client");
     double s = seconds(waits, "since_ns");
     char span[32];
-    if ((strcmp(what, "window") != 0 && strcmp(what, "kernel") != 0) || s < CLIENT_S)
+    bool other = strcmp(what, "client") == 0;       /* than who asks for it */
+    if (strcmp(cli_str(op, "kind"), "ANSWER") == 0) /* slow_receivers */
       continue;
-    GI_CLEANUP_FREE char *name = *uid ? doctor_client_name(sight, uid, "") : doctor_name(p);
-    const json_t *client = *uid ? doctor_client(sight, uid) : p;
+    if ((!other && strcmp(what, "window") != 0 && strcmp(what, "kernel") != 0) || s < CLIENT_S)
+      continue;
+    GI_CLEANUP_FREE char *name = other  ? doctor_waits_who(sight, waits)
+                                 : *uid ? doctor_client_name(sight, uid, "")
+                                        : doctor_name(p);
+    const json_t *client = other ? doctor_waits_client(sight, waits) : *uid ? doctor_client(sight, uid) : p;
     if (told_already(findings, rule->id, name, ""))
       continue;
     doctor_find(findings, rule,
@@ -340,7 +345,7 @@ doctor_slow_client(const struct doctor_rule *rule, const json_t *sight, json_t *
 static bool
 explained(const char *what)
 {
-  return strcmp(what, "disk") == 0 || strcmp(what, "window") == 0 || strcmp(what, "kernel") == 0;
+  return strcmp(what, "disk") == 0 || strcmp(what, "window") == 0 || strcmp(what, "kernel") == 0 || strcmp(what, "client") == 0;
 }
 
 static void

@@ -62,6 +62,8 @@ const json_t *doctor_client(const json_t *sight, const char *uid);
 const json_t *doctor_waits(const json_t *op);
 /* Who is waited for, for people: a brick, the client that holds a lock; "" if nobody. Caller frees. */
 char *doctor_waits_who(const json_t *sight, const json_t *waits);
+/* The process of that client; NULL: it is none, or not one of this node. */
+const json_t *doctor_waits_client(const json_t *sight, const json_t *waits);
 /* Operations that go on when somebody else lets them: locks. How long they take says nothing. */
 bool doctor_may_wait(const json_t *op);
 /* A client for people: its mount if that is known, else its address. Caller frees. */

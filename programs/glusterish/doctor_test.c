@@ -204,6 +204,14 @@ test_slow_client(void **state)
         "mount /mnt of v (pid 200)", "keeps a WRITE waiting for 3.0 s");
   finds("slow-client", SIGHT(MOUNT(WAITS("kernel", 3000000000, ""))), "client", "mount /mnt of v (pid 200)", "a thing");
   silent("slow-client", SIGHT(BRICK(1, WAITS("window", 3000000, ""))));
+#define UNHEARD(ns) \
+  ",'inflight':{'operations':[{'kind':'SETATTR','client':'" UID( \
+      "h", 300) "','age_ns':" #ns ",'waits':{'for':'client','what':" \
+                "'its word that it has heard of the change','who':'client " UID("h", 200) " at a:1','since_ns':" #ns "}}]}"
+  finds("slow-client", SIGHT(BRICK(1, UNHEARD(3000000000)) "," MOUNT("")), "client", "mount /mnt of v (pid 200)",
+        "keeps a SETATTR waiting for 3.0 s: its word");
+  silent("slow-client", SIGHT(BRICK(1, UNHEARD(30000000)) "," MOUNT("")));
+  silent("hanging-operation", SIGHT(BRICK(1, UNHEARD(9000000000)) "," MOUNT("")));
 #define BEHIND(ns) ",'clients':{'clients':[{'uid':'" UID("h", 200) "','queued':5000000,'behind_ns':" #ns "}]}"
   finds("slow-client", SIGHT(BRICK(1, BEHIND(4000000000)) "," MOUNT("")), "client", "mount /mnt of v (pid 200)",
         "has not taken all that brick");

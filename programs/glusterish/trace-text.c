@@ -65,7 +65,7 @@ print_waits(FILE *out, const json_t *waits, bool still)
     put_text(out, trace_str(waits, "what"));
   }
   if (*trace_str(waits, "who")) {
-    fputs(", held by ", out);
+    fputs(strcmp(trace_str(waits, "for"), "client") == 0 ? ", of " : ", held by ", out);
     put_text(out, trace_str(waits, "who"));
   }
 }

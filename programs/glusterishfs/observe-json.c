@@ -4,9 +4,12 @@
  */
 #include "programs/glusterishfs/observe-json.h"
 
+#include "libglusterish/ask.h"
 #include "programs/common/observe-answer.h"
 
 #include <stdio.h>
+
+#define UNTAKEN_NS (100 * GI_NSEC_PER_MSEC) /* less is how things go */
 
 static json_t *
 number(uint64_t n)
@@ -223,6 +226,45 @@ ob_told_json(const struct gi_told *t, const struct ob_self *self)
   return o;
 }
 
+/* ---- answers that clients do not take ---- */
+
+struct untaken {
+  json_t *operations;
+  const struct ob_self *self;
+  uint64_t longer_ns;
+  int64_t wall; /* ns */
+};
+
+static void
+add_untaken(struct gi_question *q, const struct gi_fact_client *f)
+{
+  const struct untaken *u = q->arg;
+  const struct gi_client_id id = {.uid = f->uid, .address = f->address};
+  char who[GI_CLIENT_TEXT];
+  struct gi_told_wait wait = {GI_WAIT_CLIENT, f->behind_ns, (char *)"that it takes what it is sent", who};
+  json_t *o;
+
+  if (f->behind_ns < u->longer_ns)
+    return;
+  gi_client_text(&id, who);
+  o = json_pack("{s:n,s:s,s:n,s:n,s:n,s:i,s:i,s:o,s:o,s:I,s:o,s:n,s:i,s:i,s:o,s:o,s:o,s:n}", "id", "kind", "ANSWER", "path",
+                "gfid", "name", "pid", 0, "uid", 0, "client", ob_text(f->uid), "process", self_json(u->self), "start",
+                (json_int_t)(u->wall - (int64_t)f->behind_ns), "age_ns", number(f->behind_ns), "took_ns", "error", 0, "offset",
+                0, "size", number(f->queued), "at", ob_text(f->brick), "waits", waits_json(&wait), "tree");
+  GI_ASSERT(o);
+  json_array_append_new(u->operations, o);
+}
+
+void
+ob_untaken_json(json_t *operations, const struct gi_graph *g, const struct ob_self *self, uint64_t longer_ns)
+{
+  struct gi_time wall = gi_wall(g->ctx->reactor);
+  struct untaken u = {operations, self, longer_ns, wall.sec * (int64_t)GI_NSEC_PER_SEC + wall.nsec};
+  struct gi_question q = {.what = GI_ASK_CLIENTS, .client = add_untaken, .arg = &u, .left = OB_INFLIGHT_MAX};
+
+  gi_graph_ask(g, &q);
+}
+
 json_t *
 ob_inflight_json(const struct gi_graph *g, const struct ob_self *self)
 {
@@ -241,6 +283,7 @@ ob_inflight_json(const struct gi_graph *g, const struct ob_self *self)
     json_array_append_new(operations, ob_told_json(told, self));
     gi_told_put(&told);
   }
+  ob_untaken_json(operations, g, self, UNTAKEN_NS);
   return json_pack("{s:o,s:b}", "operations", operations, "more", more);
 }
 

@@ -23,6 +23,8 @@ json_t *ob_layers_json(const struct gi_graph *g);
  * "buckets": [[ns, operations], …]: what is in it now and was not a while ago tells of that while. */
 json_t *ob_top_json(const struct gi_graph *g);
 json_t *ob_inflight_json(const struct gi_graph *g, const struct ob_self *self);
+/* Appends what clients have not taken for so long: of each an operation "ANSWER" of as many bytes, which waits for the client. */
+void ob_untaken_json(json_t *operations, const struct gi_graph *g, const struct ob_self *self, uint64_t longer_ns);
 json_t *ob_slow_json(const struct gi_seen *s, const struct ob_self *self);
 /* At most `last` operations, the newest first. */
 json_t *ob_recorder_json(const struct gi_graph *g, const struct ob_self *self, uint64_t last);

@@ -5,11 +5,12 @@
  */
 #include "programs/common/observe-answer.h"
 #include "programs/glusterishfs/glusterishfs.h"
+#include "programs/glusterishfs/observe-bricks.h"
 #include "programs/glusterishfs/observe-trace.h"
 
 #include <errno.h>
 
-#define TRACES_MAX 8u /* questions at a time */
+#define QUESTIONS_MAX 8u /* at a time, of those that take a while */
 #define SECONDS_MAX 600u
 #define COUNT_MAX 1000u
 #define RECORDS_USUAL 100u
@@ -18,7 +19,7 @@ struct fs_operations {
   struct fs_process *p;
   struct ob_self self; /* as of the last question */
   char volume[256];
-  struct gi_list asked; /* struct question */
+  struct gi_list asked; /* struct question: traces, and those that wait for bricks */
   unsigned n;
 };
 
@@ -26,7 +27,7 @@ struct question {
   struct gi_list link;
   struct fs_operations *o;
   struct gi_observe_request *rq;
-  struct ob_trace *trace;
+  struct ob_trace *trace; /* NULL: it is no trace */
 };
 
 /* The number behind `key`; `usual` if it is not there or is none. */
@@ -65,14 +66,53 @@ layers(struct gi_observe_request *rq, void *arg)
     ob_answer(rq, number(rq, "top", 0, 1) ? ob_top_json(g) : ob_layers_json(g));
 }
 
+/* NULL, and refused: there are too many questions. */
+static struct question *
+question_new(struct fs_operations *o, struct gi_observe_request *rq)
+{
+  struct question *q;
+
+  if (o->n == QUESTIONS_MAX) {
+    gi_observe_refuse(rq, 503, "too many questions at a time");
+    return NULL;
+  }
+  q = gi_new(struct question);
+  q->o = o;
+  q->rq = rq;
+  gi_list_add_tail(&o->asked, &q->link);
+  o->n++;
+  return q;
+}
+
+static void
+question_free(struct question *q)
+{
+  GI_ASSERT(q->o->n > 0);
+  q->o->n--;
+  gi_list_del(&q->link);
+  gi_free(q);
+}
+
+static void
+bricks_have_told(void *arg)
+{
+  struct question *q = arg;
+  const struct gi_graph *g = graph_of(q->o, q->rq);
+
+  if (g)
+    ob_answer(q->rq, ob_inflight_json(g, &q->o->self));
+  question_free(q);
+}
+
 static void
 inflight(struct gi_observe_request *rq, void *arg)
 {
   struct fs_operations *o = arg;
-  const struct gi_graph *g = graph_of(o, rq);
+  struct gi_graph *g = graph_of(o, rq);
+  struct question *q = g ? question_new(o, rq) : NULL;
 
-  if (g)
-    ob_answer(rq, ob_inflight_json(g, &o->self));
+  if (q)
+    ob_bricks_ask(g, bricks_have_told, q);
 }
 
 static void
@@ -100,15 +140,12 @@ traced(void *arg, json_t *operations, int err)
 {
   struct question *q = arg;
 
-  GI_ASSERT(q->o->n > 0);
-  q->o->n--;
-  gi_list_del(&q->link);
   if (err)
     gi_observe_refuse(q->rq, err == ENOENT || err == ENOTDIR || err == ESTALE ? 404 : 503, "the path leads nowhere: %s",
                       strerror(err));
   else
     ob_answer(q->rq, operations);
-  gi_free(q);
+  question_free(q);
 }
 
 static void
@@ -131,16 +168,13 @@ trace(struct gi_observe_request *rq, void *arg)
 
   if (!g)
     return;
-  if (o->n == TRACES_MAX || f.count == 0) {
-    gi_observe_refuse(rq, f.count == 0 ? 400 : 503, "%s", f.count == 0 ? "count is 0" : "too many traces at a time");
+  if (f.count == 0) {
+    gi_observe_refuse(rq, 400, "count is 0");
     return;
   }
-  q = gi_new(struct question);
-  q->o = o;
-  q->rq = rq;
-  gi_list_add_tail(&o->asked, &q->link);
-  o->n++;
-  q->trace = ob_trace_start(g, &o->self, &f, traced, q);
+  q = question_new(o, rq);
+  if (q)
+    q->trace = ob_trace_start(g, &o->self, &f, traced, q);
 }
 
 static const struct {
@@ -172,8 +206,9 @@ fs_operations_stop(struct fs_process *p)
   for (size_t i = 0; i < GI_ARRAY_LEN(answers); i++)
     gi_observe_remove(p->ctx.observe, answers[i].path);
   gi_list_foreach_safe(q, &o->asked, struct question, link)
-    ob_trace_end(q->trace);
+    if (q->trace)
+      ob_trace_end(q->trace);
   p->operations = NULL;
-  if (o->n == 0) /* else a walk is under way, and the process ends before it */
+  if (o->n == 0) /* else something is asked of a brick, and the process ends before it answers */
     gi_free(o);
 }

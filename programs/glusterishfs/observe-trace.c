@@ -5,6 +5,8 @@
  */
 #include "programs/glusterishfs/observe-trace.h"
 
+#include "programs/glusterishfs/observe-bricks.h"
+
 #include <errno.h>
 
 #define STEPS_MAX 20000u /* in one answer, about */
@@ -21,7 +23,7 @@ struct ob_trace {
   json_t *operations;
   unsigned n;
   uint64_t steps; /* of those */
-  bool armed, walking, ending;
+  bool armed, walking, ending, asking;
   char *path, *rest; /* rest: of the path, not walked yet */
   char *name;        /* the last one */
   struct gi_gfid at;
@@ -77,6 +79,18 @@ add_hanging(struct ob_trace *t)
     add(t, told);
     gi_told_put(&told);
   }
+  if (!t->filter.has_pid && !t->trace.has_gfid)
+    ob_untaken_json(t->operations, t->ctx->graph, t->self, t->filter.hanging_ns);
+}
+
+static void
+bricks_have_told(void *arg)
+{
+  struct ob_trace *t = arg;
+
+  if (t->ctx->graph)
+    add_hanging(t);
+  finish(t, 0);
 }
 
 static void
@@ -84,19 +98,25 @@ time_is_over(void *arg)
 {
   struct ob_trace *t = arg;
 
+  if (t->asking)
+    return;
   if (t->walking) { /* the LOOKUP that is under way ends it */
     t->ending = true;
-    return;
+  } else if (t->filter.hanging_ns && t->ctx->graph) {
+    t->asking = true;
+    ob_bricks_ask(t->ctx->graph, bricks_have_told, t);
+  } else {
+    finish(t, 0);
   }
-  if (t->filter.hanging_ns && t->ctx->graph)
-    add_hanging(t);
-  finish(t, 0);
 }
 
 static void
 enough(void *arg)
 {
-  finish(arg, 0);
+  struct ob_trace *t = arg;
+
+  if (!t->asking)
+    finish(t, 0);
 }
 
 static void

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Who keeps a mount waiting is named: a slow brick, the holder of a lock, a frozen brick, a frozen client that writes or reads.
+# Who keeps a mount waiting is named by doctor, why, trace and what is under way: a slow brick, the holder of a lock, a frozen brick, a
+# frozen client that writes, reads, or does not say that it has heard of a change.
 . "$(dirname "$0")/lib.sh"
 require_root
 require_fuse
@@ -60,6 +61,13 @@ waits_for_lock() { # on a brick
   return 1
 }
 ok "so does the operation under way" within 10 waits_for_lock
+# held_up_by MOUNT PID [VOLUME]: what is under way in the mount waits for the client of that process. traced: so do the steps of what hangs.
+held_up_by() { told "-PID:$2-" '.operations[].waits.who // ""' ask "$1" /inflight "${3:-c}"; }
+traced() { told "-PID:$1-" '.operations[].tree | .. | objects | .waits?.who? // ""' gi trace "${2:-c}" --hanging --slower-than 100ms --seconds 1 --json; }
+ok "also in the mount that waits" within 10 held_up_by "$WORK/b" "$(mount_pid "$A")"
+ok "and below it" within 10 told "-PID:$(mount_pid "$A")-" '.operations[].waits.who // ""' cat "$WORK/b/.glusterish/inflight"
+ok "and trace, in the steps of the brick" within 10 traced "$(mount_pid "$A")"
+like "$(gi trace c --hanging --slower-than 100ms --seconds 1)" 'waits .* for lock: .*, held by client .*-PID:' "as text"
 flock -u 9
 wait $waiter
 exec 9>&-
@@ -87,6 +95,8 @@ echo x >>"$WORK/b/f3" &
 ok "doctor names a frozen client as who holds the lock" within 15 found lock-holder "mount $A of c"
 ok "and as a process that does not answer" found process-silent "mount $A of c"
 ok "why does so for the file" told "mount $A of c" "$BECAUSE" gi why "$WORK/b/f3" --json
+ok "and what is under way in the mount that waits" within 10 held_up_by "$WORK/b" "${pids[-1]}"
+ok "and trace" within 10 traced "${pids[-1]}"
 let_go
 kill $writer 2>/dev/null
 wait
@@ -120,6 +130,28 @@ queued() { told "mount $R of r" '.findings[] | select(.id == "slow-client") | .c
 ok "doctor names a frozen client that does not take what it reads" within 15 queued
 ok "and says how much waits for it" told "bytes now" '.findings[] | select(.id == "slow-client") | .text' gi doctor r --json
 ok "why names it for the file" told "mount $R of r" "$BECAUSE" gi why "$WORK/q/large" --json
+untaken() { told "-PID:${pids[1]}-" '.operations[] | select(.waits.for == "client") | .waits.who' "$@"; }
+ok "what is under way at the brick waits for it" untaken \
+  curl -s --unix-socket "$(find "$WORK/observe" -name "brick-*-${pids[0]}.socket")" http://localhost/inflight
+ok "and so it is for trace" untaken gi trace r --hanging --seconds 1 --json
+let_go
+wait
+
+# A frozen client that does not say that it has heard of a change.
+ok "changes wait for those who cache" gi volume set r features.cache-invalidation on
+ok "for a long time" gi volume set r features.cache-invalidation-timeout 600
+ok "until they have heard of it" gi volume set r features.cache-invalidation-strict on
+looked() {
+  stat "$R/large" >/dev/null
+  gi why "$WORK/q/large" --json | jq -e --arg pid "-PID:${pids[1]}-" '.users[] | select(.client | contains($pid)) | .told_s' >/dev/null
+}
+ok "it looks at the file" within 10 looked
+kill -STOP "${pids[1]}"
+chmod 600 "$WORK/q/large" &
+ok "what is under way in another mount waits for the client that has not heard of it" within 15 held_up_by "$WORK/q" "${pids[1]}" r
+ok "so trace says" within 5 traced "${pids[1]}" r
+ok "and doctor" within 10 queued
+ok "and why" told "mount $R of r" "$BECAUSE" gi why "$WORK/q/large" --json
 let_go
 wait
 done_testing

@@ -176,15 +176,15 @@ void
 lk_waits(struct gi_fop *fop, const char *what, const char *domain, const struct lk_who *holder)
 {
   const struct gi_client_id *client = holder ? holder->client : NULL;
-  char text[160], who[320], owner[GI_OWNER_TEXT];
+  char text[160], client_text[GI_CLIENT_TEXT], who[GI_CLIENT_TEXT + 64], owner[GI_OWNER_TEXT];
   int len;
   if (domain) {
     len = snprintf(text, sizeof(text), "%s of domain %s", what, domain);
     what = gi_fop_strdup(fop, text, len < (int)sizeof(text) ? (size_t)len : sizeof(text) - 1);
   }
   if (holder) {
-    len = snprintf(who, sizeof(who), "client %s pid %d owner %.32s", client ? client->uid : "-", holder->pid,
-                   gi_owner_text(&holder->owner, owner));
+    gi_client_text(client, client_text);
+    len = snprintf(who, sizeof(who), "%s pid %d owner %.32s", client_text, holder->pid, gi_owner_text(&holder->owner, owner));
     GI_ASSERT(len > 0);
     len = len < (int)sizeof(who) ? len : (int)sizeof(who) - 1;
   }

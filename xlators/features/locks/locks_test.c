@@ -65,7 +65,7 @@ test_a_waiting_request_says_for_whom(void **state)
   assert_true(gi_fop_waiting(f[1], &w));
   assert_int_equal(w.why, GI_WAIT_LOCK);
   assert_string_equal(w.what, "inode lock of domain vol-replicate-0");
-  assert_string_equal(w.who, "client client-a pid 100 owner 0100000000000000");
+  assert_string_equal(w.who, "client client-a at a:1 pid 100 owner 0100000000000000");
   assert_true(gi_fop_waiting(f[3], &w));
   assert_string_equal(w.what, "posix lock");
   assert_non_null(strstr(w.who, "client client-a "));

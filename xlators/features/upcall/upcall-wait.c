@@ -190,8 +190,9 @@ up_change_waits(struct upcall *up, struct gi_fop *fop)
   f->held = true;
   f->until = gi_now(up->x->reactor) + up_lease(up);
   gi_list_add_tail(&up->held, &f->held_link);
-  const char *who = gi_list_first(&f->acks, struct up_ack, fop_link)->id->uid;
-  gi_fop_waits(fop, GI_WAIT_ORDER, "clients that take it in", gi_fop_strdup(fop, who, strlen(who)));
+  char who[GI_CLIENT_TEXT];
+  size_t len = gi_client_text(gi_list_first(&f->acks, struct up_ack, fop_link)->id, who);
+  gi_fop_waits(fop, GI_WAIT_CLIENT, "its word that it has heard of the change", gi_fop_strdup(fop, who, len));
   up->metrics.waited++;
   if (gi_list_first(&up->held, struct up_fop, held_link) == f)
     set_patience(up);

@@ -596,9 +596,9 @@ waits(struct fake_stack *s, unsigned who, enum gi_fop_kind kind)
   fake_submit(s, f);
   struct gi_wait w;
   assert_false(f->answered);
-  assert_true(gi_fop_waiting(f, &w) && w.why == GI_WAIT_ORDER);
-  assert_string_equal(w.what, "clients that take it in");
-  assert_non_null(w.who);
+  assert_true(gi_fop_waiting(f, &w) && w.why == GI_WAIT_CLIENT);
+  assert_string_equal(w.what, "its word that it has heard of the change");
+  assert_int_equal(strncmp(w.who, "client ", 7), 0);
   return f;
 }
 

@@ -252,6 +252,10 @@ cl_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
     if (c->usable)
       cl_locks_waited(c, fop);
   }
+  if (cl_asks_under_way(fop))
+    cl_take_under_way(c, fop);
+  if (fop->steps)
+    gi_step_free(&fop->steps->remote); /* what the brick told meanwhile */
   if (gi_fop_spreads(fop))
     cl_take_steps(fop);
   gi_fop_answer(fop, c->x);
@@ -387,6 +391,8 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   if (fop->args.sync)
     cl_ask_sync(c, fop);
   cl_locks_mark(c, fop);
+  if (cl_asks_under_way(fop) && !cl_ask_under_way(c, fop))
+    return gi_fop_fail(fop, ENODATA);
   if (gi_fop_spreads(fop))
     cl_ask_steps(c, fop);
   struct cl_fop *call = gi_fop_private(fop, x);
@@ -401,6 +407,7 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   if (gives_back)
     cl_give_back_with(c, gi_fop_xdata(fop));
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, (uint32_t)fop->kind, GI_AUTH_V3, &who);
+  call->xid = xid;
   gi_fop_encode_request(&out, fop, &fds);
   if (gives_back) /* whoever sends the request on to another brick, too, does not give back there what has the same number */
     gi_dict_del(gi_fop_xdata(fop), GI_GIVE_BACK_KEY);

@@ -3,7 +3,8 @@
  * protocol/client: what its files share. client.c has the table and the life
  * of the translator, client-handshake.c the way to a usable connection,
  * client-fops.c the operations, client-fds.c the handles, client-locks.c the
- * POSIX locks, client-give-back.c what goes with the next message,
+ * POSIX locks, client-give-back.c what goes with the next message, client-under-way.c
+ * what the brick does with what it has not answered,
  * client-events.c what a brick tells by itself.
  */
 #ifndef CLIENT_H
@@ -75,6 +76,7 @@ struct cl_fop {
   struct gi_fop *fop;
   struct client *c;
   uint64_t start; /* gi_now when sent */
+  uint32_t xid;   /* of the call */
   bool gave_up;   /* answered EINTR already; a grant that still comes is undone */
   bool waits;     /* GI_EVENT_WAITS was told */
 };
@@ -135,6 +137,7 @@ struct client {
   uint64_t sent[GI_FOP_MAX];    /* messages by kind */
   struct gi_xdr_out given_back; /* goes with the next message */
   struct gi_timer give_back_timer;
+  bool asked_under_way; /* what the brick does, and it has not answered */
   uint64_t hurry_until; /* others wait for locks: what is given back goes at once; 0: nobody does */
 };
 
@@ -185,6 +188,14 @@ struct cl_conn *cl_conn_of(struct client *c, const struct gi_gfid *gfid);
 
 /* RELEASE, with xdata; handle -1: of nothing. */
 void cl_send_release(struct client *c, const struct gi_fd *fd, int64_t handle, struct gi_dict *xdata);
+
+/* client-under-way.c */
+/* Whether somebody asks what the brick does with the operations that it has not answered. */
+bool cl_asks_under_way(const struct gi_fop *fop);
+/* Puts their numbers into the question. False: there are none, the brick does not understand it, or it has not answered the last one. */
+bool cl_ask_under_way(struct client *c, struct gi_fop *question);
+void cl_take_under_way(struct client *c,
+                       struct gi_fop *question); /* its answer has come; those it tells of show what it says */
 
 /* client-give-back.c */
 void cl_give_back_init(struct client *c);

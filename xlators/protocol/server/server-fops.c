@@ -130,18 +130,25 @@ sv_take_trace(const struct sv_client *c, struct gi_fop *fop)
   gi_dict_del(gi_fop_xdata(fop), GI_TRACE_KEY);
 }
 
+void
+sv_place(const struct server *sv, const struct gi_xlator *brick, struct gi_place *here)
+{
+  const char *name = sv->x->ctx->brick_name;
+  *here = (struct gi_place){.role = "brick", .pid = (int32_t)getpid()};
+  snprintf(here->brick, sizeof(here->brick), "%s", name ? name : brick->name);
+  if (gethostname(here->host, sizeof(here->host) - 1) != 0)
+    here->host[0] = '\0';
+}
+
 static void
 sv_tell_steps(struct server *sv, struct gi_fop *fop)
 {
   struct gi_told *told = gi_trace_told(fop);
-  const char *brick = sv->x->ctx->brick_name;
-  struct gi_place here = {.role = "brick", .pid = (int32_t)getpid()};
+  struct gi_place here;
   uint32_t len;
   if (!told)
     return;
-  snprintf(here.brick, sizeof(here.brick), "%s", brick ? brick : sv_bound(fop)->name);
-  if (gethostname(here.host, sizeof(here.host) - 1) != 0)
-    here.host[0] = '\0';
+  sv_place(sv, sv_bound(fop), &here);
   GI_CLEANUP_FREE uint8_t *wire = gi_steps_encode(told, &here, &len);
   gi_dict_set_bin(gi_fop_rsp_xdata(fop), GI_TRACE_STEPS_KEY, wire, len);
   gi_told_put(&told);
@@ -373,6 +380,10 @@ sv_start(struct server *sv, struct sv_client *c, struct gi_fop *fop, struct gi_r
   sv_charge(fop, req);
   sv_load_begin(sv, fop);
   sv_squash(sv, c, &fop->caller);
+  if (fop->kind == GI_FOP_GETXATTR && sv_under_way(sv, c, fop)) {
+    sv_done(fop, sv);
+    return;
+  }
   if (fop->xdata) {
     sv_take_trace(c, fop);
     sv_sync_asked(fop, f);

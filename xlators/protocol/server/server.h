@@ -5,7 +5,7 @@
  * who may connect; server-clients.c the records of clients; server-fds.c
  * their handle tables; server-resolve.c from numbers to objects;
  * server-fops.c the operations; server-preamble.c what goes before one; server-give-back.c what a client gives back with one; server-sync.c the fsync behind one;
- * server-groups.c supplementary groups;
+ * server-under-way.c what they wait for; server-groups.c supplementary groups;
  * server-subdir.c clients that see only a directory; server-ask.c what it tells of them; server-manage.c what the management
  * daemon asks.
  */
@@ -40,6 +40,7 @@ struct sv_options {
 
 struct server;
 struct sv_groups;
+struct gi_place;
 
 /* One TCP connection; the private pointer of its gi_rpc_peer. */
 struct sv_peer {
@@ -166,6 +167,7 @@ int sv_resolve(struct sv_client *c, struct gi_fop *fop, const struct gi_wire_fds
 /* server-fops.c */
 extern const struct gi_rpc_program sv_fop_program;
 void sv_done(struct gi_fop *fop, void *arg); /* answers a request; arg: struct server * */
+void sv_place(const struct server *sv, const struct gi_xlator *brick, struct gi_place *here); /* where its steps are */
 bool sv_owner_is_null(const struct gi_owner *o);
 void sv_go(struct server *sv, struct gi_fop *fop, int err); /* a request that has been read and checked; err: it is refused */
 
@@ -185,6 +187,10 @@ bool sv_give_back(struct sv_client *c, const struct gi_dict *xdata, struct gi_fo
 void sv_sync_asked(struct gi_fop *fop, struct sv_fop *f);               /* takes the key from a request */
 enum gi_verdict sv_sync_write(struct gi_xlator *x, struct gi_fop *fop); /* a WRITE that has one behind it, and its reply */
 enum gi_verdict sv_sync_written(struct gi_xlator *x, struct gi_fop *fop);
+
+/* server-under-way.c */
+/* A GETXATTR that asks what operations of the client do; it is answered then. False: it is another one. */
+bool sv_under_way(struct server *sv, const struct sv_client *c, struct gi_fop *fop);
 
 /* The brick that a request is for. */
 static inline struct gi_xlator *
