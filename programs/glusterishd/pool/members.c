@@ -355,7 +355,7 @@ replace_moved(void *arg, const struct gd_key_answer *a)
 {
   struct gd_pool *p = arg;
   gi_timer_set(&p->balance, TICK);
-  const json_t *own = a->code ? NULL : find_member(a->members, &p->gd->uuid);
+  const json_t *own = a->code ? NULL : gd_member_of(a->members, &p->gd->uuid);
   if (own)
     p->kv->ops->member(p->kv, GD_KEY_REMOVE, id_of(own), old_address_gone, p);
 }
