@@ -114,7 +114,7 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
     GI_IGNORE(di_do_drop(d, h, child)); /* then the next lookup does */
   }
   di_unlock(d, fop, &locks);
-  return err == EACCES ? EAGAIN : err;
+  return !wait && (err == EACCES || err == EBUSY) ? EAGAIN : err; /* EBUSY: somebody has a lock of a user there */
 }
 
 /* ---- descriptors ---- */

@@ -409,23 +409,31 @@ see_lock(struct gi_fop *fop, void *arg)
 static void
 see_mode(struct gi_fop *fop, void *arg)
 {
-  mode_set = fop->args.iatt.mode;
+  const bool *locked = arg; /* by a user */
+
+  if (*locked) {
+    fop->rsp.ret = -1;
+    fop->rsp.err = EBUSY;
+  } else {
+    mode_set = fop->args.iatt.mode;
+  }
 }
 
 static void
-test_a_move_is_finished_when_nobody_has_the_lock_of_the_size(void **state)
+test_a_move_is_finished_when_nobody_has_a_lock(void **state)
 {
-  for (int held = 0; held < 2; held++) {
+  for (int held = 0; held < 3; held++) {
     struct fake_stack *s = stack_with_dir(2, 0);
+    bool locked = held == 2;
     char *from = s->x->children[0]->name, *to = s->x->children[1]->name;
     struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 2));
 
-    size_held = held;
+    size_held = held == 1;
     mode_set = 0;
     fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moving, .arg = to});
     fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_unfinished, .arg = from});
     fake_script_always(s, 0, GI_FOP_INODELK, (struct fake_reply){.fill = see_lock, .arg = s->x});
-    fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = see_mode});
+    fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = see_mode, .arg = &locked});
     fake_submit(s, f);
     assert_int_equal(f->rsp.ret, 0);
     assert_int_equal(f->rsp.stat.mode, S_IFREG | 0644);
@@ -453,7 +461,7 @@ main(void)
       cmocka_unit_test(test_sticky_file_of_a_user),
       cmocka_unit_test(test_what_is_added_to_an_attribute_is_added_to_both),
       cmocka_unit_test(test_a_lock_of_the_size_that_is_left_behind_is_told_and_given_back),
-      cmocka_unit_test(test_a_move_is_finished_when_nobody_has_the_lock_of_the_size),
+      cmocka_unit_test(test_a_move_is_finished_when_nobody_has_a_lock),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
