@@ -351,6 +351,68 @@ test_layout_of_a_user_stays(void **state)
   assert_int_equal(layouts_written(1, "option decommissioned-bricks child-0\n"), 2); /* what it had goes elsewhere */
 }
 
+/* ---- linkto files that are not due ---- */
+
+static unsigned file_at; /* which of the first two; the third has a linkto file that is not due */
+
+static void
+say_stray(struct gi_fop *fop, void *arg)
+{
+  unsigned child = *(const unsigned *)arg;
+  struct di_range r = {1, 0, 0, child ? 0 : 0xffffffff, 0};
+  uint8_t bytes[DI_LAYOUT_BYTES];
+
+  if (!fop->loc.name) {
+    attr_of(&fop->rsp.stat, 0, S_IFDIR | 0755);
+    fop->rsp.stat.gfid = gi_gfid_root;
+    di_range_encode(&r, bytes);
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY, bytes, sizeof(bytes));
+  } else if (child == 2 || (child == 0 && file_at == 1)) {
+    attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | DI_LINKTO_MODE);
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", "child-1", 8);
+  } else if (child == file_at) {
+    attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | 0644);
+  } else {
+    gi_fop_fail(fop, ENOENT);
+  }
+}
+
+static void
+see_move(struct gi_fop *fop, void *arg)
+{
+  file_at = 0; /* while its lock was waited for */
+}
+
+static void
+find_stray(void *arg)
+{
+  struct di_reb *r = arg;
+  struct gi_loc loc = {.name = "file", .pargfid = gi_gfid_root, .parent = gi_inode_get(r->d->x->graph, &gi_gfid_root)};
+
+  r->base = gi_fop_new(r->d->x->graph, GI_FOP_IPC);
+  assert_int_equal(di_reb_stray(r, &loc, 2), 0);
+  gi_fop_unref(r->base);
+  gi_inode_unref(&loc.parent);
+}
+
+static void
+test_stray_of_a_file_that_moves_goes(void **state)
+{
+  static const unsigned number[] = {0, 1, 2};
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 3);
+  struct di_reb r = {.d = di_of(s->x)};
+
+  file_at = 1;
+  for (unsigned i = 0; i < 3; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_stray, .arg = (void *)(uintptr_t)&number[i]});
+  fake_script(s, 1, GI_FOP_INODELK, (struct fake_reply){.fill = see_move});
+  gi_task_start(s->x->reactor, find_stray, &r);
+  fake_settle(s);
+  assert_int_equal(file_at, 0);
+  assert_int_equal(fake_count(s, 2, GI_FOP_UNLINK), 1);
+  fake_stack_free(s);
+}
+
 /* ---- mounts ---- */
 
 static unsigned late_mount; /* how often the second subvolume is asked before it has both */
@@ -433,6 +495,7 @@ main(void)
       cmocka_unit_test(test_a_move_is_finished_with_the_lock_of_the_size),
       cmocka_unit_test(test_which_copies_are_good_is_asked_before_each_comparison),
       cmocka_unit_test(test_layout_of_a_user_stays),
+      cmocka_unit_test(test_stray_of_a_file_that_moves_goes),
       cmocka_unit_test(test_mounts_know_all_subvolumes_first),
       cmocka_unit_test(test_throttle_is_changed_meanwhile),
   };

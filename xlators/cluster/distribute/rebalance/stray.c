@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* Under all locks. The file is on `at` and nowhere else, and is not on its way to `child`. */
+/* Under all locks. The file is on `at` and nowhere else, and is not on its way to `child`; EAGAIN: it has moved meanwhile. */
 static int
 remove_stray(struct di_reb *r, const struct gi_loc *loc, unsigned child, unsigned hashed, unsigned at)
 {
@@ -28,6 +28,8 @@ remove_stray(struct di_reb *r, const struct gi_loc *loc, unsigned child, unsigne
   }
   if (f.failed)
     err = ENOTCONN;
+  else if (f.file && !(f.file >> at & 1))
+    err = EAGAIN;
   di_found_end(&f);
   if (err || !alone)
     return err;
@@ -60,11 +62,14 @@ int
 di_reb_stray(struct di_reb *r, const struct gi_loc *loc, unsigned child)
 {
   struct gi_iatt stat;
-  int at, err = di_resolve(r->d, r->base, loc, &at, &stat); /* which leads the linkto file where the name belongs to the file */
+  int at, err = EAGAIN;
 
   GI_ASSERT(child < r->d->n && loc->parent);
-  if (err || at < 0 || at == (int)child)
-    return err == ENOENT || err == ESTALE ? 0 : err;
-  err = locked(r, loc, child, (unsigned)at, &stat.gfid);
+  for (int i = 0; err == EAGAIN && i < DI_ATTEMPTS; i++) {
+    err = di_resolve(r->d, r->base, loc, &at, &stat); /* which leads the linkto file where the name belongs to the file */
+    if (err || at < 0 || at == (int)child)
+      break;
+    err = locked(r, loc, child, (unsigned)at, &stat.gfid);
+  }
   return err == ENOENT || err == ESTALE || err == EBUSY ? 0 : err; /* it is gone, or something else by now */
 }
