@@ -109,6 +109,7 @@ int di_by_name(const struct di *d, const char *name);
 /* ---- inodes and descriptors ---- */
 
 struct di_inode {
+  bool noted;                  /* a file: it carries the note of a rename that could not be ended */
   struct gi_xlator *target;    /* of a file that is being moved: where to; NULL: it is not, as far as is known … */
   uint64_t target_asked;       /* … at that time (gi_now) */
   struct gi_xlator *cached;    /* of anything but a directory: the subvolume that has it; NULL: not known */
@@ -345,6 +346,10 @@ int di_note_make_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfi
 void di_note_drop_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid);
 /* A lookup's reply has one. */
 bool di_has_note(const struct di *d, const struct gi_fop *reply);
+/* The file carries one, as its last lookup has it. Who takes its name away takes the note along, and what the rename has left elsewhere would have
+ * the name again: ENOTCONN, else 0. */
+int di_note_hinders(struct di *d, const struct gi_gfid *gfid);
+void di_note_know(struct di *d, const struct gi_gfid *gfid, bool noted);
 /* A subvolume whose directory has one; -1: none. */
 int di_found_note(const struct di *d, const struct di_found *f);
 /* Brings to its end what it tells of, unless somebody does that already: then when they have. */

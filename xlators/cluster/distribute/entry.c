@@ -287,6 +287,8 @@ unlink_once(struct di *d, struct gi_fop *fop, bool *again)
   if (!err && means_another(d, fop, &stat.gfid))
     err = ESTALE;
   if (!err)
+    err = di_note_hinders(d, &stat.gfid);
+  if (!err)
     err = di_layout_get(d, fop, gi_loc_parent(fop, &fop->loc), &l);
   if (err)
     return err;
@@ -326,7 +328,8 @@ di_unlink(struct gi_xlator *x, struct gi_fop *fop)
   int hashed = l ? di_hashed(d, l, fop->loc.name) : -1;
 
   /* The object is known, and it is where the name belongs. */
-  if (hashed >= 0 && fop->loc.inode && di_inode_of(d, fop->loc.inode)->cached == x->children[hashed]) {
+  if (hashed >= 0 && fop->loc.inode && di_inode_of(d, fop->loc.inode)->cached == x->children[hashed] &&
+      !di_inode_of(d, fop->loc.inode)->noted) {
     expect(d, fop, &fop->loc.inode->gfid);
     gi_fop_forward_tell_to(fop, x, x->children[hashed]);
     return GI_HELD;

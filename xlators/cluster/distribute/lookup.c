@@ -19,6 +19,7 @@ know_found(struct di *d, struct gi_fop *fop, struct gi_xlator *child)
 
   GI_ASSERT(child && !S_ISDIR(a->mode));
   di_know_file(d, &a->gfid, child);
+  di_note_know(d, &a->gfid, di_has_note(d, fop));
   if (di_is_moving(d, a, fop->rsp.xdata))
     a->mode &= ~(uint32_t)DI_MOVING;
   di_parent_attrs(d, fop);

@@ -297,6 +297,28 @@ di_has_note(const struct di *d, const struct gi_fop *reply)
   return gi_dict_get(reply->rsp.xdata, d->note_key) && (S_ISDIR(mode) || (S_ISREG(mode) && !di_is_linkto(d, reply)));
 }
 
+void
+di_note_know(struct di *d, const struct gi_gfid *gfid, bool noted)
+{
+  struct gi_inode *inode;
+
+  if (gi_gfid_is_none(gfid))
+    return;
+  inode = gi_inode_get(d->x->graph, gfid);
+  di_inode_of(d, inode)->noted = noted;
+  gi_inode_unref(&inode);
+}
+
+int
+di_note_hinders(struct di *d, const struct gi_gfid *gfid)
+{
+  struct gi_inode *inode = gi_inode_find(d->x->graph, gfid);
+  bool noted = inode && di_inode_of(d, inode)->noted;
+
+  gi_inode_unref(&inode);
+  return noted ? ENOTCONN : 0;
+}
+
 int
 di_found_note(const struct di *d, const struct di_found *f)
 {

@@ -68,7 +68,10 @@ find_all(struct moving *m)
   err = di_resolve(m->d, m->fop, &m->fop->loc2, &m->dst_cached, &m->dst);
   if (err == ENOENT)
     memset(&m->dst, 0, sizeof(m->dst));
-  return err == ENOENT ? 0 : err;
+  if (err && err != ENOENT)
+    return err;
+  err = di_note_hinders(m->d, &m->src.gfid);
+  return err ? err : di_note_hinders(m->d, &m->dst.gfid);
 }
 
 /* ---- locks, in the order that all clients keep ---- */
@@ -313,6 +316,8 @@ move_file(struct moving *m)
   err = home ? move_at_home(m) : elsewhere ? move_over_other(m) : replaces ? move_over_neighbour(m) : move_to_free(m);
   if (elsewhere && !m->left && err != ENOTCONN)
     di_note_drop(m->d, m->fop, &m->src.gfid, (unsigned)m->src_cached);
+  else if (elsewhere)
+    di_note_know(m->d, &m->src.gfid, true);
   return err;
 }
 

@@ -221,6 +221,49 @@ test_unlink_says_what_is_meant(void **state)
   fake_stack_free(s);
 }
 
+static bool still_noted;
+
+static void
+say_noted(struct gi_fop *fop, void *arg)
+{
+  if (!fop->loc.name) {
+    say_dir(fop, arg);
+    return;
+  }
+  say_file(fop, NULL);
+  if (still_noted)
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".rename", "", 1);
+}
+
+/* What the rename has left elsewhere would have the name again. */
+static void
+test_file_with_a_note_keeps_its_name(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  const char *name = name_on(0, 2);
+  struct gi_fop *f, *u;
+
+  for (unsigned i = 0; i < 4; i++) {
+    still_noted = i < 2;
+    f = entry_fop(s, GI_FOP_LOOKUP, name);
+    u = entry_fop(s, i & 1 ? GI_FOP_RENAME : GI_FOP_UNLINK, name);
+    fake_script_clear(s);
+    fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_noted, .arg = &parts[0]});
+    fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.ret, 0);
+    gi_loc_set_inode(&u->loc, fake_inode(s, FILE_GFID));
+    if (u->kind == GI_FOP_RENAME)
+      gi_fop_set_entry(u, &u->loc2, fake_inode(s, DIR_GFID), "other");
+    if (still_noted || u->kind == GI_FOP_UNLINK)
+      fake_submit(s, u);
+    assert_int_equal(u->rsp.err, still_noted ? ENOTCONN : 0);
+    assert_int_equal(fake_count(s, 0, GI_FOP_UNLINK), i >= 2);
+  }
+  assert_int_equal(fake_count(s, 0, GI_FOP_RENAME), 0);
+  fake_stack_free(s);
+}
+
 static void
 say_commit(struct gi_fop *fop, void *arg)
 {
@@ -722,6 +765,7 @@ main(void)
       cmocka_unit_test(test_linkto_of_another_file_is_replaced),
       cmocka_unit_test(test_of_two_files_that_with_a_linkto_is_used),
       cmocka_unit_test(test_unlink_says_what_is_meant),
+      cmocka_unit_test(test_file_with_a_note_keeps_its_name),
       cmocka_unit_test(test_committed_layout_is_conclusive),
       cmocka_unit_test(test_down_is_not_absent),
       cmocka_unit_test(test_file_and_directory_of_one_name),
