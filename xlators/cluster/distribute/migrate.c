@@ -43,7 +43,7 @@ di_is_unfinished(const struct di *d, const struct gi_fop *reply)
 
 /* Under the lock of moves: the file that is there is still on its way to `child`. */
 static bool
-comes_from(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child)
+comes_from(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child, struct gi_iatt *stat)
 {
   struct gi_loc object = {.gfid = *gfid};
   struct di_found f;
@@ -53,6 +53,7 @@ comes_from(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigne
   di_find(d, fop, &object, 1ull << source, &f);
   reply = gi_fan_reply(&f.ask.fan, source);
   comes = f.file && di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata) && di_linkto_target(d, reply) == (int)child;
+  *stat = reply->rsp.stat;
   di_found_end(&f);
   return comes;
 }
@@ -68,6 +69,39 @@ still_unfinished(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, u
   unfinished = f.file && di_is_unfinished(d, gi_fan_reply(&f.ask.fan, child));
   di_found_end(&f);
   return unfinished;
+}
+
+/* What is given to the file after its mode: who was killed may not have come to that. */
+static int
+bring_along(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat, unsigned source, unsigned child)
+{
+  static const char *const keys[] = {"system.posix_acl_access", "trusted.glusterfs.mdata"};
+  struct gi_fop *set = di_own_fop(fop, GI_FOP_SETATTR, &stat->gfid), *h;
+  struct gi_dict *all = gi_dict_new();
+  const void *value;
+  uint32_t len;
+  int err;
+
+  GI_ASSERT(source != child);
+  set->args.valid = GI_SET_ATIME | GI_SET_MTIME;
+  set->args.iatt = *stat;
+  err = di_do_drop(d, set, child);
+  for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++) {
+    h = di_helper(fop, GI_FOP_GETXATTR);
+    h->loc.gfid = stat->gfid;
+    h->args.name = keys[i];
+    if (di_do(d, h, source) == 0 && gi_dict_get_bin(h->rsp.dict, keys[i], &value, &len))
+      gi_dict_set_bin(all, keys[i], value, len);
+    gi_fop_unref(h);
+  }
+  if (err || gi_dict_count(all) == 0) {
+    gi_dict_unref(&all);
+    return err;
+  }
+  h = di_own_fop(fop, GI_FOP_SETXATTR, &stat->gfid);
+  h->caller.pid = GI_PID_REBALANCE;
+  h->args.dict = all;
+  return di_do_drop(d, h, child);
 }
 
 static int
@@ -97,6 +131,7 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
 {
   struct gi_gfid gfid = reply->rsp.stat.gfid;
   struct di_locks locks = {0};
+  struct gi_iatt stat;
   struct gi_fop *h;
   int from = di_linkto_target(d, reply), err;
 
@@ -106,8 +141,11 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
   err = lock_move(d, fop, &locks, &gfid, *source, wait);
   if (!err && !still_unfinished(d, fop, &gfid, child))
     err = EALREADY; /* by who moves it, who may have only begun when it was found so */
-  if (!err && comes_from(d, fop, &gfid, *source, child))
-    err = retire(d, fop, &gfid, *source);
+  if (!err && comes_from(d, fop, &gfid, *source, child, &stat)) {
+    err = bring_along(d, fop, &stat, *source, child);
+    if (!err)
+      err = retire(d, fop, &gfid, *source);
+  }
   if (!err) {
     h = di_own_fop(fop, GI_FOP_REMOVEXATTR, &gfid);
     h->args.name = d->linkto_key;

@@ -221,6 +221,57 @@ test_unlink_says_what_is_meant(void **state)
   fake_stack_free(s);
 }
 
+/* ---- a file that has moved from the first subvolume to the second, but for the end ---- */
+
+static char ends[64]; /* T the target gets times, R the source becomes a linkto file, X the target's linkto attribute goes */
+
+static void
+say_almost_moved(struct gi_fop *fop, void *arg)
+{
+  bool target = arg == &parts[1], ended = strchr(ends, 'X');
+
+  if (!fop->loc.name && gi_fop_gfid(fop)->b[0] == DIR_GFID) {
+    say_dir(fop, arg);
+    return;
+  }
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? 0644 : 0644 | DI_MOVING));
+  fop->rsp.stat.mtime.sec = target ? 7 : 5;
+  if (!target || !ended)
+    gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".linkto", target ? "child-0" : "child-1");
+}
+
+static void
+see_end(struct gi_fop *fop, void *arg)
+{
+  bool target = arg == &parts[1];
+
+  if (fop->kind == GI_FOP_REMOVEXATTR)
+    strcat(ends, "X");
+  else if (target && fop->args.valid & GI_SET_MTIME && fop->args.iatt.mtime.sec == 5)
+    strcat(ends, "T");
+  else if (!target && (fop->args.iatt.mode & 07777) == DI_LINKTO_MODE)
+    strcat(ends, "R");
+}
+
+static void
+test_lookup_ends_a_move_with_all_attributes(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 2));
+
+  ends[0] = '\0';
+  for (unsigned i = 0; i < 2; i++) {
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_almost_moved, .arg = &parts[i]});
+    fake_script_always(s, i, GI_FOP_SETATTR, (struct fake_reply){.fill = see_end, .arg = &parts[i]});
+    fake_script_always(s, i, GI_FOP_REMOVEXATTR, (struct fake_reply){.fill = see_end, .arg = &parts[i]});
+  }
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_string_equal(ends, "TRX");
+  assert_int_equal(fake_count(s, 0, GI_FOP_GETXATTR), 2);
+  fake_stack_free(s);
+}
+
 static bool still_noted;
 
 static void
@@ -766,6 +817,7 @@ main(void)
       cmocka_unit_test(test_of_two_files_that_with_a_linkto_is_used),
       cmocka_unit_test(test_unlink_says_what_is_meant),
       cmocka_unit_test(test_file_with_a_note_keeps_its_name),
+      cmocka_unit_test(test_lookup_ends_a_move_with_all_attributes),
       cmocka_unit_test(test_committed_layout_is_conclusive),
       cmocka_unit_test(test_down_is_not_absent),
       cmocka_unit_test(test_file_and_directory_of_one_name),

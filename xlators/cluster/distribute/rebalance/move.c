@@ -166,14 +166,14 @@ di_move_unlock_file(struct move *m)
 
 /* ---- marks ---- */
 
-/* `child` gets the mode; the source is told with it whether it has moved: then nobody gets a lock there any more. */
+/* `child` gets the mode, with `owner` all attributes at once; the source is told with it whether it has moved: then nobody gets a lock there any more. */
 static int
 set_mode(struct move *m, unsigned child, uint32_t mode, bool owner)
 {
   struct gi_fop *fop = di_own_fop(m->f.r->base, GI_FOP_SETATTR, &m->f.gfid);
 
   GI_ASSERT((mode & ~07777u) == 0 && (child == m->f.from || child == m->f.to));
-  fop->args.valid = GI_SET_MODE | (owner ? GI_SET_UID | GI_SET_GID : 0);
+  fop->args.valid = GI_SET_MODE | (owner ? GI_SET_UID | GI_SET_GID | GI_SET_ATIME | GI_SET_MTIME : 0);
   fop->args.iatt = m->stat;
   fop->args.iatt.mode = (m->stat.mode & ~07777u) | mode;
   if (child == m->f.from)
@@ -225,17 +225,6 @@ di_move_unmark(struct move *m)
 }
 
 /* ---- the end ---- */
-
-static int
-set_times(struct move *m)
-{
-  struct gi_fop *fop = di_own_fop(m->f.r->base, GI_FOP_SETATTR, &m->f.gfid);
-
-  GI_ASSERT(m->migrate.n > 0);
-  fop->args.valid = GI_SET_ATIME | GI_SET_MTIME;
-  fop->args.iatt = m->stat;
-  return di_do_drop(m->f.r->d, fop, m->f.to);
-}
 
 /* The name was removed on the source by somebody who did not yet know of the target: that goes too. ENOENT, or why it stays. */
 static int
@@ -295,9 +284,7 @@ switch_over(struct move *m)
 
   m->switched = true;
   err = set_mode(m, m->f.to, m->stat.mode & 07777u, true); /* from here on it is the file, and still names the source */
-  if (!err)
-    err = di_reb_xattrs(&m->f, true);
-  return err ? err : set_times(m);
+  return err ? err : di_reb_xattrs(&m->f, true);
 }
 
 /* What it has become meanwhile, by the hand of somebody else, stays: names are removed of linkto files alone. */
