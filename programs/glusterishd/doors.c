@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define OLD_PROOFS (5 * GI_NSEC_PER_SEC) /* so long connections count that were proved with the secret before */
 #define MSG (GI_MSG_MGMT + 65)
 
 enum who {
@@ -165,24 +166,6 @@ gd_door_prove(struct gd *gd, const struct gi_rpc_request *req, const char *uuid,
   return true;
 }
 
-static void
-expire(struct gi_rpc_peer *peer, void *arg)
-{
-  const struct gd *gd = arg;
-  struct known *k = gi_rpc_peer_private(peer);
-  if (!k->is_node || k->generation == gd->pool->generation)
-    return;
-  k->is_node = false;
-  gi_conn_close(gi_rpc_peer_conn(peer), ECONNRESET, "it was proved with an earlier secret of the pool");
-}
-
-void
-gd_door_expire(struct gd *gd)
-{
-  if (gd->tcp && gd->pool)
-    gi_rpc_server_foreach_peer(gd->tcp, expire, gd);
-}
-
 const struct gi_gfid *
 gd_door_node(const struct gi_rpc_request *req)
 {
@@ -233,6 +216,17 @@ refused(enum gd_ask ask, struct gi_conn *c)
          who_text[doors[ask].who]);
 }
 
+/* It was proved with an earlier secret of the pool, and there was time to do it again: it ends. */
+static void
+check_proof(const struct gd *gd, struct gi_conn *c, struct known *k)
+{
+  const struct gd_pool *p = gd->pool;
+  if (!p || !k->is_node || k->generation == p->generation || gi_now(gd->reactor) < p->changed + OLD_PROOFS)
+    return;
+  k->is_node = false;
+  gi_conn_close(c, ECONNRESET, "it was proved with an earlier secret of the pool");
+}
+
 bool
 gd_door_open(struct gd *gd, const struct gi_rpc_request *req, enum gd_ask ask, const struct gd_brick *b, bool quiet)
 {
@@ -241,6 +235,7 @@ gd_door_open(struct gd *gd, const struct gi_rpc_request *req, enum gd_ask ask, c
     return false;
   struct known *k = gi_rpc_peer_private(req->peer);
   bool open = false;
+  check_proof(gd, c, k);
   if (k->strict && !is_unix(c) && !gi_conn_tls_name(c) && !is_beginning(ask)) {
     gi_log(GI_LOG_WARNING, GD_NAME, MSG + ask, "%s is refused to %s: a plain client where TLS is demanded", doors[ask].what,
            gi_conn_peer(c));

@@ -38,8 +38,6 @@ const char *gd_door_challenge(struct gd *gd, const struct gi_rpc_request *req);
  * proof. */
 bool gd_door_prove(struct gd *gd, const struct gi_rpc_request *req, const char *uuid, const char *nonce, const char *proof,
                    char *mac);
-/* Connections that were proved with an earlier secret of the pool end. */
-void gd_door_expire(struct gd *gd);
 /* The node that has proved itself on this connection; NULL: none. */
 const struct gi_gfid *gd_door_node(const struct gi_rpc_request *req);
 

@@ -123,7 +123,7 @@ secret(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   json_t *in = gd_door_closed(arg, req, GD_ASK_GREET) ? NULL : get_request(req);
   if (in)
-    gd_secret_asked(arg, req, in);
+    gd_secret_asked(arg, req, gd_door_challenge(arg, req), in);
   json_decref(in);
 }
 

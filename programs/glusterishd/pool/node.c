@@ -331,14 +331,11 @@ learn_key(struct gd_node *n, const json_t *doc)
   return true;
 }
 
-/* Whoever was away while the store was made anew hears it from either side. And what was changed is read: this node's own member may not
- * have been there to tell. */
+/* Whoever was away while the store was made anew hears it from either side. */
 static void
 proved(void *arg, const json_t *reply)
 {
   struct gd_node *n = arg;
-  if (n->gd->pool && n->gd->pool->follow)
-    gd_follow_refresh(n->gd->pool->follow, NULL, NULL);
   if (n->gd->heard)
     n->gd->heard(n->gd, json_integer_value(json_object_get(reply, "epoch")));
 }

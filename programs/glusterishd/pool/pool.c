@@ -27,20 +27,28 @@ path_of(const struct gd *gd)
 
 static void leave_now(void *arg);
 
+/* Another node is there again: what was changed meanwhile is read, as this node's own member of the store may not have been there to tell. */
+static void
+hear(struct gd *gd, long long epoch)
+{
+  if (gd->pool->follow)
+    gd_follow_refresh(gd->pool->follow, NULL, NULL);
+  gd_pool_hear_epoch(gd, epoch);
+}
+
 static struct gd_pool *
 pool_new(struct gd *gd)
 {
   struct gd_pool *p = gi_new(struct gd_pool);
   GI_ASSERT(!gd->pool);
   gd->pool = p;
-  gd->heard = gd_pool_hear_epoch;
+  gd->heard = hear;
   p->gd = gd;
   p->began = gi_now(gd->reactor);
   gi_list_init(&p->nodes);
   gi_defer_init(&p->leave, leave_now, p);
   gi_timer_init(&p->later, gd->reactor, leave_now, p);
   gi_timer_init(&p->balance, gd->reactor, gd_members_tick, p);
-  gd_secret_init(p);
   return p;
 }
 
@@ -77,7 +85,6 @@ gd_pool_let_go(struct gd *gd)
   gi_timer_finish(&p->balance);
   gi_defer_cancel(&p->leave);
   gi_timer_finish(&p->later);
-  gi_timer_finish(&p->old_proofs);
   gd_hosts_free(&p->hosts, &p->nhosts);
   gd_newer_let_go(p);
   gi_free(p->address);

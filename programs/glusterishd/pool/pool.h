@@ -90,7 +90,7 @@ struct gd_pool {
   unsigned ntrusts, shown;               /* the generation by which others know it */
   struct gd_trusting *trusting;          /* other members are asked how far they are; NULL: not now */
   unsigned trust_waits;                  /* ticks, for others */
-  struct gi_timer old_proofs;            /* connections proved with an earlier secret end */
+  uint64_t changed;                      /* gi_now: of the secret; 0: not since this daemon began */
   struct gi_list nodes;                  /* the others, by uuid */
   unsigned nhosts;
   char **hosts;      /* this node's addresses as the others know them */
@@ -218,7 +218,6 @@ char *gd_unseal_own(struct gd *gd, const char *sealed);
 GI_MUST_CHECK bool gd_secret_seal(struct gd *gd, json_t *invitation, const char *key);
 GI_MUST_CHECK bool gd_secret_open(struct gd *gd, json_t *invitation);
 
-void gd_secret_init(struct gd_pool *p);
 void gd_secret_begin(struct gd_pool *p); /* the first one of a pool */
 /* What the file of the pool and (beside the secret itself) an invitation have of it. */
 void gd_secret_write(const struct gd_pool *p, FILE *f);
@@ -238,7 +237,7 @@ unsigned gd_secrets_past(const struct gd *gd, uint8_t past[GD_PAST_MAX][GD_SECRE
 
 /* GD_NODE_SECRET: what a node asks that was away, what it is answered, and that it takes it; false: it did not. */
 json_t *gd_secret_question(struct gd *gd, const char *challenge, const char *nonce);
-void gd_secret_asked(struct gd *gd, struct gi_rpc_request *req, const json_t *in);
+void gd_secret_asked(struct gd *gd, struct gi_rpc_request *req, const char *challenge, const json_t *in);
 bool gd_secret_hear(struct gd *gd, const char *challenge, const char *nonce, const json_t *reply);
 
 /* This node's member of the store goes by the secret there is now. */

@@ -22,14 +22,12 @@
  * it has.
  */
 #include "programs/glusterishd/pool/credential.h"
-#include "programs/glusterishd/doors.h"
 #include "programs/glusterishd/pool/pool.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define OLD_PROOFS (5 * GI_NSEC_PER_SEC) /* so long connections count that were proved with the secret before */
 #define MSG (GI_MSG_MGMT + 240)
 
 /* ---- invitations ---- */
@@ -187,19 +185,6 @@ gd_secret_next(struct gd *gd, const struct gi_gfid *leaves, uint8_t secret[GD_SE
 /* ---- taking it ---- */
 
 static void
-old_proofs_end(void *arg)
-{
-  const struct gd_pool *p = arg;
-  gd_door_expire(p->gd);
-}
-
-void
-gd_secret_init(struct gd_pool *p)
-{
-  gi_timer_init(&p->old_proofs, p->gd->reactor, old_proofs_end, p);
-}
-
-static void
 use(struct gd_pool *p, unsigned generation, const uint8_t *secret, const char *text)
 {
   struct gi_error err = {0};
@@ -209,7 +194,7 @@ use(struct gd_pool *p, unsigned generation, const uint8_t *secret, const char *t
   p->secret_doc = gi_strdup(text);
   if (gd_pool_save(p->gd, &err))
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "%s", err.text);
-  gi_timer_set(&p->old_proofs, OLD_PROOFS);
+  p->changed = gi_now(p->gd->reactor);
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 2, "the pool has another secret, its generation %u", generation);
 }
 
@@ -261,10 +246,10 @@ gd_secret_question(struct gd *gd, const char *challenge, const char *nonce)
 }
 
 void
-gd_secret_asked(struct gd *gd, struct gi_rpc_request *req, const json_t *in)
+gd_secret_asked(struct gd *gd, struct gi_rpc_request *req, const char *challenge, const json_t *in)
 {
   const char *uuid = json_string_value(json_object_get(in, "uuid")), *nonce = json_string_value(json_object_get(in, "nonce"));
-  const char *challenge = gd_door_challenge(gd, req), *peer = gi_conn_peer(gi_rpc_peer_conn(req->peer));
+  const char *peer = gi_conn_peer(gi_rpc_peer_conn(req->peer));
   json_int_t generation = json_integer_value(json_object_get(in, "generation"));
   uint8_t secret[GD_SECRET_BYTES];
   char mac[GD_MAC_TEXT];
