@@ -102,7 +102,7 @@ collect(struct gd_http *h)
     if (code == ECONNRESET && strstr(c->why, "alert")) /* of TLS 1.3, which refuses a certificate after its own handshake */
       code = EACCES;
     if (code == EACCES)
-      gi_log(GI_LOG_ERROR, "glusterishd", GI_MSG_MGMT + 195, "no TLS with the store: %s",
+      gi_log(GI_LOG_ERROR, "glusterishd", GI_MSG_MGMT + 290, "no TLS with the store: %s",
              c->why[0] ? c->why : curl_easy_strerror(m->data.result));
     curl_easy_getinfo(m->easy_handle, CURLINFO_RESPONSE_CODE, &status);
     gd_http_fn *fn = c->fn;
