@@ -23,85 +23,35 @@ struct answer {
   struct gi_list link;
   struct gi_defer defer;
   struct gd_key_answer a;
-  struct gd_key_pair pairs[MEMORY_KEYS];
+  struct gd_key_pair pairs[KEY_TABLE_MAX];
   gd_key_fn *fn;
   void *arg;
 };
 
 /* ---- the store ---- */
 
-static unsigned
-position(const struct memory_store *m, const char *key)
-{
-  unsigned i = 0;
-  while (i < m->n && strcmp(m->pairs[i].key, key) != 0)
-    i++;
-  return i;
-}
-
 const struct gd_key_pair *
 memory_store_get(const struct memory_store *m, const char *key)
 {
-  unsigned i = position(m, key);
-  return i < m->n ? &m->pairs[i] : NULL;
-}
-
-static void
-drop(struct memory_store *m, unsigned i)
-{
-  gi_free(m->pairs[i].key);
-  gi_free(m->pairs[i].value);
-  m->n--;
-  m->pairs[i] = m->pairs[m->n];
-  m->leases[i] = m->leases[m->n];
-}
-
-static void
-put(struct memory_store *m, const char *key, const char *value, int64_t lease)
-{
-  unsigned i = position(m, key);
-  if (i < m->n && !value) {
-    drop(m, i);
-    return;
-  }
-  if (!value)
-    return;
-  GI_ASSERT(i < MEMORY_KEYS);
-  if (i == m->n)
-    m->pairs[m->n++] = (struct gd_key_pair){.key = gi_strdup(key)};
-  gi_free(m->pairs[i].value);
-  m->pairs[i].value = gi_strdup(value);
-  m->pairs[i].revision = m->revision;
-  m->leases[i] = lease;
+  return key_table_get(&m->keys, key);
 }
 
 void
 memory_store_put(struct memory_store *m, const char *key, const char *value, int64_t lease)
 {
-  m->revision++;
-  put(m, key, value, lease);
-}
-
-static void
-end_lease(struct memory_store *m, int64_t lease)
-{
-  m->revision++;
-  for (unsigned i = m->n; i-- > 0;)
-    if (m->leases[i] && (m->leases[i] == lease || !lease))
-      drop(m, i);
+  key_table_put(&m->keys, &(struct gd_key_put){key, value, lease}, 1);
 }
 
 void
 memory_store_expire(struct memory_store *m)
 {
-  end_lease(m, 0);
+  key_table_end_lease(&m->keys, 0);
 }
 
 void
 memory_store_clear(struct memory_store *m)
 {
-  while (m->n)
-    drop(m, 0);
+  key_table_clear(&m->keys);
 }
 
 /* ---- answers ---- */
@@ -111,10 +61,7 @@ answer_free(struct answer *w)
 {
   gi_list_del(&w->link);
   gi_defer_cancel(&w->defer);
-  for (unsigned i = 0; i < w->a.npairs; i++) {
-    gi_free(w->pairs[i].key);
-    gi_free(w->pairs[i].value);
-  }
+  key_pairs_clear(w->pairs, w->a.npairs);
   gi_free(w);
 }
 
@@ -134,7 +81,7 @@ answer_new(struct opened *o, gd_key_fn *fn, void *arg)
   struct answer *w = gi_new(struct answer);
   w->fn = fn;
   w->arg = arg;
-  w->a = (struct gd_key_answer){.why = "", .revision = o->m->revision, .pairs = w->pairs};
+  w->a = (struct gd_key_answer){.why = "", .revision = o->m->keys.revision, .pairs = w->pairs};
   gi_list_add_tail(&o->answers, &w->link);
   gi_defer_init(&w->defer, answer_now, w);
   gi_defer_add(o->r, &w->defer);
@@ -158,7 +105,7 @@ look(void *arg)
 {
   struct opened *o = arg;
   void (*changed)(void *) = o->changed;
-  if (!changed || o->m->revision < o->watched || o->m->dead)
+  if (!changed || o->m->keys.revision < o->watched || o->m->dead)
     return;
   o->changed = NULL;
   changed(o->changed_arg);
@@ -170,14 +117,10 @@ static void
 memory_read(struct gd_key_store *kv, const char *prefix, gd_key_fn *fn, void *arg)
 {
   struct opened *o = (struct opened *)kv;
-  const struct memory_store *m = o->m;
-  if (m->dead)
+  if (o->m->dead)
     return;
   struct answer *w = answer_new(o, fn, arg);
-  for (unsigned i = 0; i < m->n; i++)
-    if (strncmp(m->pairs[i].key, prefix, strlen(prefix)) == 0)
-      w->pairs[w->a.npairs++] = (struct gd_key_pair){gi_strdup(m->pairs[i].key), gi_strdup(m->pairs[i].value),
-                                                     m->pairs[i].revision, m->leases[i] != 0};
+  w->a.npairs = key_table_read(&o->m->keys, prefix, w->pairs);
 }
 
 static void
@@ -186,16 +129,9 @@ memory_commit(struct gd_key_store *kv, const struct gd_key_if *ifs, unsigned nif
 {
   struct opened *o = (struct opened *)kv;
   struct memory_store *m = o->m;
-  bool done, dead = is_dead(m, &done), holds = true;
-  for (unsigned i = 0; i < nifs; i++) {
-    const struct gd_key_pair *p = memory_store_get(m, ifs[i].key);
-    holds = holds && (p ? p->revision : 0) == ifs[i].revision;
-  }
-  if (holds && done) {
-    m->revision++;
-    for (unsigned i = 0; i < nputs; i++)
-      put(m, puts[i].key, puts[i].value, puts[i].lease);
-  }
+  bool done, dead = is_dead(m, &done), holds = key_table_holds(&m->keys, ifs, nifs);
+  if (holds && done)
+    key_table_put(&m->keys, puts, nputs);
   if (dead)
     return;
   answer_new(o, fn, arg)->a.code = holds ? 0 : ESTALE;
@@ -234,7 +170,7 @@ memory_revoke(struct gd_key_store *kv, int64_t lease)
   struct opened *o = (struct opened *)kv;
   bool done, dead = is_dead(o->m, &done);
   if (done)
-    end_lease(o->m, lease);
+    key_table_end_lease(&o->m->keys, lease);
   if (!dead)
     gi_defer_add(o->r, &o->look);
 }

@@ -6,18 +6,14 @@
 #ifndef GD_KEY_STORE_MEMORY_H
 #define GD_KEY_STORE_MEMORY_H
 
-#include "programs/glusterishd/pool/key-store.h"
-
-#define MEMORY_KEYS 64
+#include "programs/glusterishd/pool/key-table.h"
 
 struct memory_store {
-  unsigned n;
-  struct gd_key_pair pairs[MEMORY_KEYS]; /* owned */
-  int64_t leases[MEMORY_KEYS];           /* of each pair; 0 = none */
-  int64_t revision, lease;               /* the last ones given */
-  unsigned calls;                        /* so far */
-  unsigned dies_at;                      /* the call with that number is not answered any more, nor any after it; 0 = never */
-  bool dies_after;                       /* and has been carried out */
+  struct key_table keys;
+  int64_t lease;    /* the last one given */
+  unsigned calls;   /* so far */
+  unsigned dies_at; /* the call with that number is not answered any more, nor any after it; 0 = never */
+  bool dies_after;  /* and has been carried out */
   bool dead;
 };
 

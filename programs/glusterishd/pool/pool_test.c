@@ -220,7 +220,7 @@ test_a_store_that_was_begun_is_filled(void **state)
   succeeds(f, run(f, 4, CREATE));
   memory_store_clear(&store);
   follow(f);
-  assert_int_equal(store.n, 0); /* it had something: whoever emptied it knows why */
+  assert_int_equal(store.keys.n, 0); /* it had something: whoever emptied it knows why */
   restart(f);                   /* as far as the file says nothing was ever in it */
   turns(f, 5);
   assert_non_null(memory_store_get(&store, GD_PREFIX "pool"));
@@ -235,7 +235,7 @@ test_a_store_made_anew_counts_anew(void **state)
   succeeds(f, run(f, 4, CREATE));
   succeeds(f, run(f, 12, SET));
   memory_store_clear(&store);
-  store.revision = 0;
+  store.keys.revision = 0;
   f->gd->pool->unfilled = true;
   gd_follow_anew(f->gd->pool->follow);
   follow(f);

@@ -398,11 +398,11 @@ check_node(struct agreement *a, const struct sim_store *s)
   const struct sim_node *n = a->node;
   unsigned nodes = 0, volumes = 0, own = 0;
   char uuid[GI_UUID_TEXT];
-  for (unsigned i = 0; i < s->n; i++) {
-    const char *key = s->pair[i].key;
+  for (unsigned i = 0; i < s->keys.n; i++) {
+    const char *key = s->keys.pair[i].key;
     struct gi_gfid id;
     if (strncmp(key, GD_PREFIX "volume/", strlen(GD_PREFIX "volume/")) == 0)
-      volumes += check_stored(a, &s->pair[i]);
+      volumes += check_stored(a, &s->keys.pair[i]);
     if (strncmp(key, GD_PREFIX "node/", strlen(GD_PREFIX "node/")) != 0)
       continue;
     nodes++;

@@ -41,9 +41,9 @@ struct call {
   int64_t lease;
   unsigned seconds, nifs, nputs;
   struct gd_key_if ifs[4];
-  struct gd_key_put puts[STORE_KEYS];
+  struct gd_key_put puts[KEY_TABLE_MAX];
   struct gd_key_answer a;
-  struct gd_key_pair pairs[STORE_KEYS];
+  struct gd_key_pair pairs[KEY_TABLE_MAX];
   gd_key_fn *fn; /* NULL: no answer is wanted */
   void *arg;
 };
@@ -57,47 +57,10 @@ travel(struct sim_store *s)
 
 /* ---- keys ---- */
 
-static unsigned
-position(const struct sim_store *s, const char *key)
-{
-  unsigned i = 0;
-  while (i < s->n && strcmp(s->pair[i].key, key) != 0)
-    i++;
-  return i;
-}
-
 const struct gd_key_pair *
 sim_store_get(const struct sim_store *s, const char *key)
 {
-  unsigned i = position(s, key);
-  return i < s->n ? &s->pair[i] : NULL;
-}
-
-static void
-drop(struct sim_store *s, unsigned i)
-{
-  gi_free(s->pair[i].key);
-  gi_free(s->pair[i].value);
-  s->n--;
-  s->pair[i] = s->pair[s->n];
-  s->lease_of[i] = s->lease_of[s->n];
-}
-
-static void
-put(struct sim_store *s, const struct gd_key_put *p)
-{
-  unsigned i = position(s, p->key);
-  if (i < s->n && !p->value)
-    drop(s, i);
-  if (!p->value)
-    return;
-  GI_ASSERT(i < STORE_KEYS);
-  if (i == s->n)
-    s->pair[s->n++] = (struct gd_key_pair){.key = gi_strdup(p->key)};
-  gi_free(s->pair[i].value);
-  s->pair[i].value = gi_strdup(p->value);
-  s->pair[i].revision = s->revision;
-  s->lease_of[i] = p->lease;
+  return key_table_get(&s->keys, key);
 }
 
 /* ---- watching ---- */
@@ -120,7 +83,7 @@ static void
 notify(struct sim_store *s)
 {
   gi_list_foreach(k, &s->clients, struct client, link)
-    if (k->changed && s->revision >= k->watched && !k->tell.queued)
+    if (k->changed && s->keys.revision >= k->watched && !k->tell.queued)
       sim_event_set(s->w, &k->tell, travel(s));
 }
 
@@ -139,10 +102,7 @@ end_lease(struct sim_store *s, unsigned i)
 {
   int64_t id = s->lease[i].id;
   s->lease[i].id = 0;
-  s->revision++;
-  for (unsigned k = s->n; k-- > 0;)
-    if (s->lease_of[k] == id)
-      drop(s, k);
+  key_table_end_lease(&s->keys, id);
   notify(s);
 }
 
@@ -188,23 +148,10 @@ grant(struct sim_store *s, unsigned seconds)
 /* ---- what a call does ---- */
 
 static void
-read_keys(struct call *c)
-{
-  for (unsigned i = 0; i < c->s->n; i++)
-    if (strncmp(c->s->pair[i].key, c->prefix, strlen(c->prefix)) == 0)
-      c->pairs[c->a.npairs++] = (struct gd_key_pair){gi_strdup(c->s->pair[i].key), gi_strdup(c->s->pair[i].value),
-                                                     c->s->pair[i].revision, c->s->lease_of[i] != 0};
-}
-
-static void
 commit(struct call *c)
 {
   struct sim_store *s = c->s;
-  bool holds = true;
-  for (unsigned i = 0; i < c->nifs; i++) {
-    const struct gd_key_pair *p = sim_store_get(s, c->ifs[i].key);
-    holds &= (p ? p->revision : 0) == c->ifs[i].revision;
-  }
+  bool holds = key_table_holds(&s->keys, c->ifs, c->nifs);
   for (unsigned i = 0; i < c->nputs; i++)
     holds &= !c->puts[i].lease || lease_at(s, c->puts[i].lease) >= 0;
   if (!holds && !GI_BROKEN("store what the conditions forbid")) {
@@ -213,9 +160,7 @@ commit(struct call *c)
   }
   if (s->changing)
     s->changing(s->changing_arg, s, c->node, c->puts, c->nputs);
-  s->revision++;
-  for (unsigned i = 0; i < c->nputs; i++)
-    put(s, &c->puts[i]);
+  key_table_put(&s->keys, c->puts, c->nputs);
   notify(s);
 }
 
@@ -226,7 +171,7 @@ carry_out(struct call *c)
   int at = lease_at(s, c->lease);
   switch (c->kind) {
   case READ:
-    read_keys(c);
+    c->a.npairs = key_table_read(&s->keys, c->prefix, c->pairs);
     break;
   case COMMIT:
     commit(c);
@@ -245,7 +190,7 @@ carry_out(struct call *c)
   case MEMBERS:
     break;
   }
-  c->a.revision = s->revision;
+  c->a.revision = s->keys.revision;
 }
 
 /* ---- a call's way ---- */
@@ -263,10 +208,7 @@ call_free(struct call *c)
     gi_free((char *)(uintptr_t)c->puts[i].key);
     gi_free((char *)(uintptr_t)c->puts[i].value);
   }
-  for (unsigned i = 0; i < c->a.npairs; i++) {
-    gi_free(c->pairs[i].key);
-    gi_free(c->pairs[i].value);
-  }
+  key_pairs_clear(c->pairs, c->a.npairs);
   gi_free(c->prefix);
   gi_free(c);
 }
@@ -380,7 +322,7 @@ store_watch(struct gd_key_store *kv, const char *prefix, int64_t revision, void 
   k->changed = changed;
   k->changed_arg = arg;
   k->watched = revision;
-  if (k->s->revision >= revision && !k->tell.queued)
+  if (k->s->keys.revision >= revision && !k->tell.queued)
     sim_event_set(k->s->w, &k->tell, travel(k->s));
 }
 
@@ -518,7 +460,6 @@ sim_store_free(struct sim_store **ref)
   while (!gi_list_empty(&s->clients))
     client_free(gi_list_first(&s->clients, struct client, link));
   sim_event_cancel(s->w, &s->expiry);
-  while (s->n)
-    drop(s, 0);
+  key_table_clear(&s->keys);
   gi_free(s);
 }

@@ -8,10 +8,9 @@
 #ifndef SIM_STORE_H
 #define SIM_STORE_H
 
-#include "programs/glusterishd/pool/key-store.h"
+#include "programs/glusterishd/pool/key-table.h"
 #include "tests/simulation/world/reactor.h"
 
-#define STORE_KEYS 64
 #define STORE_LEASES 64
 #define STORE_NODES 8
 
@@ -21,14 +20,12 @@ enum store_fate { STORE_GO_ON, STORE_DIE_BEFORE, STORE_DIE_AFTER };
 struct sim_store {
   struct sim_world *w;
   struct sim_rng rng;
-  unsigned n;
-  struct gd_key_pair pair[STORE_KEYS]; /* owned */
-  int64_t lease_of[STORE_KEYS];        /* 0: none */
+  struct key_table keys;
   struct {
     int64_t id; /* 0: free */
     uint64_t until, ttl;
   } lease[STORE_LEASES];
-  int64_t revision, last_lease;
+  int64_t last_lease;
   bool slow;                 /* some messages take seconds */
   unsigned down;             /* so many faults keep it from a majority */
   unsigned cut[STORE_NODES]; /* so many faults keep a node from it */
