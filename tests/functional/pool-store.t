@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The pool's store is stopped, has no majority or no space: files are written on, commands say what is wrong, and all is well when it is
-# mended.
+# The pool's store is stopped, has no majority, no space or no data any more, and the daemon has no space for its own files: files of the
+# volume are written on, commands say what is wrong, and all is well when it is mended.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/pool.sh"
 require_pool
@@ -16,11 +16,14 @@ exec etcd "$@"
 SH
 chmod 755 "$WORK/etcd" "$WORK" # it runs as another user
 export GLUSTERISH_ETCD=$WORK/etcd
+mkdir -p "$WORK/n3"
+mount -t tmpfs -o size=40m none "$WORK/n3" || skip_all "needs tmpfs"
 for i in 2 3; do
   mkdir -p "$WORK/n$i/store"
   mount -t tmpfs -o size=150m none "$WORK/n$i/store" || skip_all "needs tmpfs"
   MOUNTS+=("$WORK/n$i/store")
 done
+MOUNTS+=("$WORK/n3") # after what is mounted in it
 for i in 1 2 3; do must "node $i starts" start_node $i; mkdir -p "$WORK/b$i"; done
 must "the second node comes" gi_on 1 peer probe "${ADDR[2]}"
 must "the third node comes" gi_on 1 peer probe "${ADDR[3]}"
@@ -86,6 +89,24 @@ else
 fi
 rm -f "$WORK"/n[23]/store/filler
 mended full well
+
+# ---- the data of a member that runs go ----
+
+rm -rf "$WORK/n3/store/data"
+ok "data lost: it changes" within 10 gi_on 3 volume set data user.a lost
+ok "data lost: files are written" goes_on
+ok "data lost: the member comes again, as another one" within 30 all_vote
+mended lost anew
+
+# ---- the daemon's own disk is full ----
+
+dd if=/dev/zero of="$WORK/n3/filler" bs=1M status=none 2>/dev/null
+ok "own disk full: it changes, on that node" within 10 gi_on 3 volume set data user.a own
+ok "own disk full: the others know" within 10 option 1 own
+ok "own disk full: files are written" goes_on
+ok "own disk full: all bricks are online" within 10 all_online
+rm "$WORK/n3/filler"
+mended own end
 
 touch "$WORK/stop"
 ok "the writer has seen no error" wait $WRITER
