@@ -292,20 +292,15 @@ gd_commit_options(struct gd_op *op, const struct gi_list *options, gd_committed_
 /* ---- what is not a volume ---- */
 
 static void
-encryption_read(void *arg, const struct gi_error *err)
-{
-  struct gd_lock *l = arg;
-  l->fn(l->op, err);
-}
-
-static void
 encryption_stored(void *arg, const struct gd_key_answer *a)
 {
   struct gd_lock *l = arg;
-  if (a->code)
+  if (a->code) {
     failed(l, a);
-  else
-    gd_follow_refresh(l->op->gd->pool->follow, encryption_read, l); /* then it is in force here */
+    return;
+  }
+  gd_encryption_take(l->op->gd, l->text); /* whatever becomes of the store now */
+  l->fn(l->op, &(struct gi_error){0});
 }
 
 void
@@ -321,9 +316,10 @@ gd_commit_credentials(struct gd_op *op, const json_t *doc, gd_committed_fn *fn)
   if (is_unlocked(op, fn))
     return;
   op->lock->fn = fn;
-  GI_CLEANUP_FREE char *text = gd_encryption_write(op->gd, p->secret, doc);
+  gi_free(op->lock->text);
+  op->lock->text = gd_encryption_write(op->gd, p->secret, doc);
   struct gd_key_if mine = {LOCK, op->lock->revision};
-  struct gd_key_put put = {GD_ENCRYPTION_KEY, text, 0};
+  struct gd_key_put put = {GD_ENCRYPTION_KEY, op->lock->text, 0};
   p->kv->ops->commit(p->kv, &mine, 1, &put, 1, encryption_stored, op->lock);
 }
 

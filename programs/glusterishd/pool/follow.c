@@ -505,9 +505,10 @@ has_read(void *arg, const struct gd_key_answer *a)
   f->reading = f->behind = f->outdated = false;
   if (outdated)
     gi_error_set(&err, EAGAIN, "the store was made anew");
-  else if (a->code)
+  else if (a->code) {
     gi_error_set(&err, a->code, "%s", a->why);
-  else if (!take_all(f, a, &err)) {
+    gi_list_splice_tail(&told, &f->waiting); /* who came meanwhile would hear nothing else, and later */
+  } else if (!take_all(f, a, &err)) {
     gi_error_set(&err, ENOTCONN, "this node was detached from its pool");
     tell(&told, &err);
     return;

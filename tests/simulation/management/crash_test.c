@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A daemon of a pool dies at each call to the store that a command makes, and
- * afterwards the command is done or not done, on all nodes alike: definitions,
- * nodes, processes of bricks and the marks of their directories.
+ * A daemon of a pool dies at each call to the store that a command makes, or the
+ * store goes away for a while: it is told soon what is wrong. Afterwards the
+ * command is done or not done, on all nodes alike: definitions, nodes,
+ * processes of bricks and the marks of their directories.
  */
 #include "tests/simulation/management/bench.h"
 #include "programs/glusterishd/tls/authority.h"
@@ -14,6 +15,8 @@
 
 #define CALM (16 * SIM_S) /* a lease has run out, and everybody has read what is stored */
 #define CALLS_MAX 60      /* of one command, and more */
+#define SOON (5 * SIM_S)
+#define PATIENT (40 * SIM_S) /* bricks come and go meanwhile, or members of the store come to know each other */
 
 struct walk {
   const char *name;
@@ -24,6 +27,7 @@ struct walk {
   void (*prepare)(struct bench *b); /* may be NULL */
   bool (*done)(struct bench *b);
   const char *fresh[2]; /* directories that it makes, each below that of its node */
+  uint64_t soon;        /* within which it says that the store went away; 0: that is not tried */
 };
 
 /* ---- what is right ---- */
@@ -38,80 +42,123 @@ is_brick(const struct sim_node *n, const char *path)
   return false;
 }
 
+/* What happens at which call of which command. */
+struct trouble {
+  const struct walk *k;
+  unsigned call;
+  enum store_fate fate;
+};
+
+static const char *
+trouble_text(const struct trouble *t, char buf[128])
+{
+  static const char *const words[] = {[STORE_DIE_BEFORE] = "dies before",
+                                      [STORE_DIE_AFTER] = "dies after",
+                                      [STORE_NO_MAJORITY] = "has no majority from",
+                                      [STORE_CUT_OFF] = "hears nothing of the store from"};
+  snprintf(buf, 128, "%s, %s call %u", t->k->name, t->call ? words[t->fate] : "before", t->call);
+  return buf;
+}
+
 /* A directory that the command makes is there, and marked, when it is a brick. */
 static void
-check_marks(struct bench *b, const struct walk *k, unsigned call, bool after)
+check_marks(struct bench *b, const struct trouble *t)
 {
-  for (unsigned i = 0; i < GI_ARRAY_LEN(k->fresh) && k->fresh[i]; i++) {
-    const struct sim_node *n = &b->all->node[k->fresh[i][0] - '0'];
-    GI_CLEANUP_FREE char *path = gi_asprintf("%s/%s", b->all->dir, k->fresh[i]);
+  char text[128];
+  for (unsigned i = 0; i < GI_ARRAY_LEN(t->k->fresh) && t->k->fresh[i]; i++) {
+    const struct sim_node *n = &b->all->node[t->k->fresh[i][0] - '0'];
+    GI_CLEANUP_FREE char *path = gi_asprintf("%s/%s", b->all->dir, t->k->fresh[i]);
     bool marked = lgetxattr(path, "trusted.glusterfs.volume-id", NULL, 0) > 0, there = access(path, F_OK) == 0;
     bool brick = is_brick(n, path);
     if (brick != marked || brick != there)
-      fail_msg("%s, dies %s call %u: %s is %s, and is %s%s", k->name, after ? "after" : "before", call, path,
-               brick ? "a brick" : "no brick", there ? "there" : "not there", marked ? ", marked" : "");
+      fail_msg("%s: %s is %s, and is %s%s", trouble_text(t, text), path, brick ? "a brick" : "no brick",
+               there ? "there" : "not there", marked ? ", marked" : "");
   }
 }
 
 static void
-check_agreed(struct bench *b, const char *what, unsigned call, bool after)
+check_agreed(struct bench *b, const struct trouble *t)
 {
-  char why[512];
+  char why[512], text[128];
   if (b->w->violations)
-    fail_msg("%s, dies %s call %u: %s", what, after ? "after" : "before", call, b->w->violation);
+    fail_msg("%s: %s", trouble_text(t, text), b->w->violation);
   if (!sim_nodes_agree(b->all, why, sizeof(why)))
-    fail_msg("%s, dies %s call %u: %s", what, after ? "after" : "before", call, why);
+    fail_msg("%s: %s", trouble_text(t, text), why);
 }
 
 /* ---- the walk ---- */
 
+/* True: the command had so many calls. */
+static bool
+strike(struct bench *b, const struct trouble *t)
+{
+  struct gi_error err = {0};
+  char text[128];
+  struct sim_node *n = &b->all->node[t->k->node];
+  b->all->mortal = n;
+  b->all->dies_at = t->call;
+  b->all->fate = t->fate;
+  b->all->struck = 0;
+  bench_give(b, t->k->node, t->k->proc, t->k->text, &err);
+  uint64_t ns = b->w->now - b->all->struck;
+  sim_nodes_run(b->all, SIM_MS, NULL); /* who was answered dies, too */
+  b->all->mortal = NULL;
+  if (!b->all->struck)
+    return false;
+  bool died = !n->reactor;
+  if (!died && err.code && ns > t->k->soon)
+    fail_msg("%s: it says \"%s\" after %llu ms", trouble_text(t, text), err.text, (unsigned long long)(ns / SIM_MS));
+  sim_nodes_run(b->all, CALM, NULL);
+  if (died) {
+    check_agreed(b, t);
+    sim_node_start(n);
+  }
+  sim_nodes_mend(b->all);
+  sim_nodes_run(b->all, CALM, NULL);
+  return true;
+}
+
 /* False: the command has fewer calls. */
 static bool
-step(const struct walk *k, unsigned call, bool after)
+step(const struct walk *k, unsigned call, enum store_fate fate)
 {
   struct bench bench, *b = &bench;
   struct gi_error err = {0};
+  char text[128];
+  struct trouble t = {k, 0, fate};
   bench_begin(b, 4);
   bench_pool(b, k->pool);
   if (k->prepare)
     k->prepare(b);
   sim_nodes_run(b->all, 4 * SIM_S, NULL);
-  check_agreed(b, k->name, 0, false);
-  struct sim_node *n = &b->all->node[k->node];
-  b->all->mortal = n;
-  b->all->dies_at = call;
-  b->all->dies_after = after;
-  bool died = bench_give(b, k->node, k->proc, k->text, NULL) < 0;
-  b->all->mortal = NULL;
-  if (died) {
-    sim_nodes_run(b->all, CALM, NULL);
-    check_agreed(b, k->name, call, after);
-    sim_node_start(n);
-    sim_nodes_run(b->all, CALM, NULL);
-    check_agreed(b, k->name, call, after);
-    check_marks(b, k, call, after);
+  check_agreed(b, &t);
+  t.call = call;
+  bool struck = strike(b, &t);
+  if (struck) {
+    check_agreed(b, &t);
+    check_marks(b, &t);
     if (!k->done(b) && bench_give(b, k->node, k->proc, k->text, &err))
-      fail_msg("%s, dies %s call %u, tried again: %s", k->name, after ? "after" : "before", call, err.text);
+      fail_msg("%s, tried again: %s", trouble_text(&t, text), err.text);
     sim_nodes_run(b->all, 4 * SIM_S, NULL);
-    check_agreed(b, k->name, call, after);
+    check_agreed(b, &t);
     if (!k->done(b))
-      fail_msg("%s, dies %s call %u, tried again: it is not done", k->name, after ? "after" : "before", call);
+      fail_msg("%s, tried again: it is not done", trouble_text(&t, text));
   }
   bench_end(b);
-  return died;
+  return struck;
 }
 
 static void
-walk(const struct walk *k)
+walk(const struct walk *k, enum store_fate one, enum store_fate other)
 {
   bool more = true;
   unsigned call = 0;
   while (more) {
     call++;
     assert_true(call < CALLS_MAX);
-    more = step(k, call, false);
+    more = step(k, call, one);
     if (more)
-      step(k, call, true);
+      step(k, call, other);
   }
   assert_true(call > 3); /* lease, lock, reading */
 }
@@ -404,11 +451,19 @@ is_renewed(struct bench *b)
 }
 
 static const struct walk walks[] = {
-    {"create", 0, 3, 4, CREATE, NULL, is_there, {"0/a", "1/a"}},
-    {"start", 0, 3, 8, START, created, is_started},
+    {"create", 0, 3, 4, CREATE, NULL, is_there, {"0/a", "1/a"}, SOON},
+    {"start", 0, 3, 8, START, created, is_started, {NULL}, SOON},
     {"stop", 0, 3, 9, STOP, started, is_stopped},
     {"delete", 0, 3, 7, "{\"command\":\"volume delete\",\"volume\":\"vol\"}", created, is_gone},
-    {"set", 0, 3, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b\"]}", created, is_set},
+    {"set",
+     0,
+     3,
+     12,
+     "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"user.a\",\"b\"]}",
+     created,
+     is_set,
+     {NULL},
+     SOON},
     {"set all", 0, 3, 12, "{\"command\":\"volume set\",\"volume\":\"all\",\"pairs\":[\"cluster.server-quorum-ratio\",\"51\"]}",
      created, is_set_for_all},
     {"add-brick",
@@ -418,7 +473,8 @@ static const struct walk walks[] = {
      "{\"command\":\"volume add-brick\",\"volume\":\"vol\",\"replica\":3,\"force\":true,\"bricks\":[\"10.0.0.3:DIR/2/c\"]}",
      started,
      has_three,
-     {"2/c"}},
+     {"2/c"},
+     PATIENT},
     {"replace-brick",
      0,
      3,
@@ -427,7 +483,8 @@ static const struct walk walks[] = {
      "replace-brick\",\"volume\":\"vol\",\"source\":\"10.0.0.2:DIR/1/a\",\"target\":\"10.0.0.3:DIR/2/c\"}",
      started,
      has_moved,
-     {"2/c"}},
+     {"2/c"},
+     PATIENT},
     {"remove-brick", 0, 3, 14,
      "{\"command\":\"volume "
      "remove-brick\",\"volume\":\"vol\",\"replica\":1,\"action\":\"force\",\"bricks\":[\"10.0.0.2:DIR/1/a\"]}",
@@ -437,9 +494,9 @@ static const struct walk walks[] = {
      started_wide, drains},
     {"rebalance start", 0, 3, 11, "{\"command\":\"volume rebalance\",\"volume\":\"vol\",\"action\":\"start\"}", started_wide,
      rebalances},
-    {"peer probe", 0, 3, 1, "{\"command\":\"peer probe\",\"host\":\"10.0.0.4\"}", NULL, fourth_has_come},
+    {"peer probe", 0, 3, 1, "{\"command\":\"peer probe\",\"host\":\"10.0.0.4\"}", NULL, fourth_has_come, {NULL}, PATIENT},
     {"the first peer probe", 0, 1, 1, "{\"command\":\"peer probe\",\"host\":\"10.0.0.2\"}", alone_with_volume, second_has_come},
-    {"peer detach", 0, 3, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\"}", NULL, third_has_left},
+    {"peer detach", 0, 3, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\"}", NULL, third_has_left, {NULL}, SOON},
     {"peer detach of one that is away", 0, 3, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\",\"force\":true}",
      third_is_away, third_is_gone},
     {"pool tls enable", 0, 3, 1, TLS("enable"), NULL, is_optional},
@@ -447,7 +504,7 @@ static const struct walk walks[] = {
     {"pool tls relax", 0, 3, 1, TLS("relax"), required, is_optional},
     {"pool tls disable", 0, 3, 1, TLS("disable"), enabled, is_plain},
     {"pool tls rotate", 0, 3, 1, TLS("rotate"), with_client, is_renewed},
-    {"pool tls client", 0, 3, 1, CLIENT, enabled, has_client},
+    {"pool tls client", 0, 3, 1, CLIENT, enabled, has_client, {NULL}, SOON},
     {"pool tls revoke", 0, 3, 1, TLS("revoke\",\"name\":\"joe"), with_client, is_revoked},
     {"the last peer detach", 0, 2, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.2\"}", NULL, second_has_left},
 };
@@ -502,9 +559,15 @@ test_who_was_detached_is_told_so(void **state)
 }
 
 static void
-test_walk(void **state)
+test_daemon_dies(void **state)
 {
-  walk(*state);
+  walk(*state, STORE_DIE_BEFORE, STORE_DIE_AFTER);
+}
+
+static void
+test_store_goes(void **state)
+{
+  walk(*state, STORE_NO_MAJORITY, STORE_CUT_OFF);
 }
 
 int
@@ -514,15 +577,19 @@ main(int argc, char **argv)
       cmocka_unit_test(test_who_was_away_is_told_the_secret),
       cmocka_unit_test(test_who_was_detached_is_told_so),
   };
-  struct CMUnitTest tests[GI_ARRAY_LEN(walks) + GI_ARRAY_LEN(others)];
+  struct CMUnitTest tests[2 * GI_ARRAY_LEN(walks) + GI_ARRAY_LEN(others)];
   unsigned n = 0;
   for (unsigned i = 0; i < GI_ARRAY_LEN(others) && argc < 2; i++)
     tests[n++] = others[i];
-  for (unsigned i = 0; i < GI_ARRAY_LEN(walks); i++)
-    if (argc < 2 || strcmp(argv[1], walks[i].name) == 0)
-      tests[n++] =
-          (struct CMUnitTest){.name = walks[i].name, .test_func = test_walk, .initial_state = (void *)(uintptr_t)&walks[i]};
-  int ret = _cmocka_run_group_tests("commands of a pool whose daemon dies", tests, n, NULL, NULL);
+  for (unsigned i = 0; i < GI_ARRAY_LEN(walks); i++) {
+    void *k = (void *)(uintptr_t)&walks[i];
+    if (argc > 1 && strcmp(argv[1], walks[i].name) != 0)
+      continue;
+    tests[n++] = (struct CMUnitTest){.name = walks[i].name, .test_func = test_daemon_dies, .initial_state = k};
+    if (walks[i].soon)
+      tests[n++] = (struct CMUnitTest){.name = walks[i].name, .test_func = test_store_goes, .initial_state = k};
+  }
+  int ret = _cmocka_run_group_tests("commands of a pool whose daemon dies, or whose store goes away", tests, n, NULL, NULL);
   fflush(NULL);
   _Exit(ret); /* memory of dead daemons is not to be looked for */
 }

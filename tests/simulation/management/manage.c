@@ -205,7 +205,7 @@ strike(void *arg)
     if (!r->all->mortal && n->reactor) {
       r->all->mortal = n;
       r->all->dies_at = call;
-      r->all->dies_after = call % 2;
+      r->all->fate = call % 2 ? STORE_DIE_AFTER : STORE_DIE_BEFORE;
     }
     k->what = CRASH;
     break;

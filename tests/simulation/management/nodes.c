@@ -24,8 +24,9 @@ called(void *arg, unsigned n)
   struct sim_node *node = &all->node[n];
   if (all->mortal != node || all->dies || !all->dies_at || --all->dies_at)
     return STORE_GO_ON;
-  all->dies = true;
-  return all->dies_after ? STORE_DIE_AFTER : STORE_DIE_BEFORE;
+  all->struck = all->w->now;
+  all->dies = all->fate == STORE_DIE_BEFORE || all->fate == STORE_DIE_AFTER;
+  return all->fate;
 }
 
 static struct sim_store *
@@ -133,6 +134,15 @@ sim_node_start(struct sim_node *n)
   sim_reactor_call(n->reactor, boot, n);
   if (n->why.code)
     sim_violation(n->all->w, "node %u does not start: %s", n->n, n->why.text);
+}
+
+void
+sim_nodes_mend(struct sim_nodes *all)
+{
+  for (unsigned i = 0; i < all->nstores; i++) {
+    all->stores[i].store->down = 0;
+    memset(all->stores[i].store->cut, 0, sizeof(all->stores[i].store->cut));
+  }
 }
 
 void

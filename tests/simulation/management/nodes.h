@@ -53,7 +53,9 @@ struct sim_nodes {
   /* A daemon dies at its call to the store with this number, counted from now on; 0: none does. */
   struct sim_node *mortal;
   unsigned dies_at;
-  bool dies_after, dies;
+  enum store_fate fate; /* or this happens instead */
+  bool dies;
+  uint64_t struck; /* when it happened; 0: not yet */
   /* Told of every change before the store takes it; may be NULL. */
   void (*changing)(void *arg, struct sim_store *s, unsigned n, const struct gd_key_put *puts, unsigned nputs);
   void *changing_arg;
@@ -63,6 +65,7 @@ struct sim_nodes *sim_nodes_new(struct sim_world *w, unsigned n); /* none runs; 
 void sim_nodes_free(struct sim_nodes **all);                      /* with its directory; memory of daemons is abandoned */
 void sim_node_start(struct sim_node *n);
 void sim_node_crash(struct sim_node *n, bool silent); /* the daemon; silent: the machine, with all its processes */
+void sim_nodes_mend(struct sim_nodes *all);           /* all reach their store, which has a majority */
 const char *sim_node_address(const struct sim_node *n, char text[16]);
 struct sim_store *sim_node_store(const struct sim_node *n); /* of its pool; NULL: it is in none */
 

@@ -36,6 +36,7 @@ struct call {
   unsigned node;
   enum kind kind;
   bool sent; /* it was not lost at once */
+  bool last; /* the node hears nothing any more */
   struct sim_event request, answer, limit;
   char *prefix;
   int64_t lease;
@@ -237,6 +238,7 @@ requested(void *arg)
   }
   c->sent = true;
   carry_out(c);
+  c->s->cut[c->node] += c->last;
   if (!c->client || !c->fn)
     call_free(c);
   else
@@ -270,7 +272,8 @@ call_new(struct gd_key_store *kv, enum kind kind, gd_key_fn *fn, void *arg, enum
   if (*fate == STORE_DIE_BEFORE)
     return NULL;
   struct call *c = gi_new(struct call);
-  *c = (struct call){.client = k, .s = s, .node = k->node, .kind = kind, .fn = fn, .arg = arg};
+  *c = (struct call){.client = k, .s = s, .node = k->node, .kind = kind, .fn = fn, .arg = arg, .last = *fate == STORE_CUT_OFF};
+  s->down += *fate == STORE_NO_MAJORITY;
   c->a = (struct gd_key_answer){.why = "", .pairs = c->pairs};
   gi_list_add_tail(&k->calls, &c->link);
   sim_event_init(&c->request, NULL, "store request", requested, c);

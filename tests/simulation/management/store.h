@@ -14,8 +14,8 @@
 #define STORE_LEASES 64
 #define STORE_NODES 8
 
-/* What becomes of a daemon at a call. */
-enum store_fate { STORE_GO_ON, STORE_DIE_BEFORE, STORE_DIE_AFTER };
+/* What becomes of a daemon at a call, or of the store: it loses its majority before, or the daemon hears nothing of it any more after it. */
+enum store_fate { STORE_GO_ON, STORE_DIE_BEFORE, STORE_DIE_AFTER, STORE_NO_MAJORITY, STORE_CUT_OFF };
 
 struct sim_store {
   struct sim_world *w;
