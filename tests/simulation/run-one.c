@@ -269,6 +269,8 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
   sim_config_draw(&config, plan->seed);
   struct sim_cluster *c = sim_cluster_new(w, &config);
   c->model = sim_model_new(w);
+  if (config.shard)
+    sim_model_own_syncs(c->model);
   c->names = sim_namespace_new(w);
   live(c, plan, out);
   account(c, out);

@@ -19,6 +19,7 @@ struct write {
   bool done;     /* answered with success */
   bool synced;   /* and a sync that began later succeeded */
   bool weak;     /* a machine lost power before that, or too many disks could not sync it */
+  bool left;     /* its client is gone */
   bool told;     /* a sync failed after it: no later one promises it */
   bool dropped;  /* no disk that counts has it, and nobody was told: the writer's next sync must fail */
   uint32_t lost; /* bricks whose disks could not sync it */
@@ -32,6 +33,7 @@ struct sector {
 
 struct sim_model {
   struct sim_world *w;
+  bool own_syncs;
   uint64_t moment;
   struct write *write; /* by number - 1 */
   uint64_t count, room;
@@ -56,6 +58,12 @@ sim_model_new(struct sim_world *w)
   struct sim_model *m = gi_new(struct sim_model);
   m->w = w;
   return m;
+}
+
+void
+sim_model_own_syncs(struct sim_model *m)
+{
+  m->own_syncs = true;
 }
 
 void
@@ -410,6 +418,8 @@ sim_model_synced(struct sim_model *m, unsigned writer, unsigned file, uint64_t b
   }
   for (uint64_t i = m->first_unsynced; i < m->count; i++) {
     struct write *w = &m->write[i];
+    if (m->own_syncs && (w->writer != writer || w->left))
+      continue;
     if (w->file == file && w->done && (w->writer == writer ? w->end : w->out) < begin && !w->weak)
       w->synced = true;
   }
@@ -437,7 +447,7 @@ sim_model_writer_anew(struct sim_model *m, unsigned writer)
   for (uint64_t i = 0; i < m->count; i++)
     if (m->write[i].writer == writer) {
       m->write[i].dropped = false;
-      m->write[i].answered = true;
+      m->write[i].answered = m->write[i].left = true;
     }
   for (unsigned file = 0; file < SIM_MODEL_FILES; file++)
     sim_model_not_out(m, writer, file);

@@ -36,6 +36,8 @@ struct sim_model_stats {
 };
 
 struct sim_model *sim_model_new(struct sim_world *w);
+/* Syncs are of what their own client has written, as of files in blocks; else of all that anybody has. */
+void sim_model_own_syncs(struct sim_model *m);
 void sim_model_free(struct sim_model **m);
 const struct sim_model_stats *sim_model_stats(const struct sim_model *m);
 

@@ -259,6 +259,26 @@ test_power_loss(void **state)
   expect_violation(t);
 }
 
+/* Of files in blocks another client's sync says nothing, nor does that of the same one after it was killed. */
+static void
+test_own_syncs(void **state)
+{
+  struct bench *t = *state;
+  sim_model_own_syncs(t->m);
+  put(t, 7);
+  sim_model_synced(t->m, 1, FILE_NO, sim_model_now(t->m));
+  sim_model_writer_anew(t->m, 0);
+  sync_file(t);
+  sim_model_power_loss(t->m);
+  get(t, 0);
+  expect(t);
+  put(t, 7);
+  sync_file(t);
+  sim_model_power_loss(t->m);
+  get(t, 0);
+  expect_violation(t);
+}
+
 /* ---- writes that are answered early ---- */
 
 static uint64_t
@@ -435,6 +455,7 @@ main(void)
       T(test_a_sync_of_another_file_failed),
       T(test_synced_after_a_sync_failed),
       T(test_power_loss),
+      T(test_own_syncs),
       T(test_early),
       T(test_early_writes_over_each_other),
       T(test_early_and_on_its_way),
