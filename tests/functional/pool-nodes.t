@@ -54,6 +54,13 @@ must "it comes back" start_node 2
 ok "and knows of it" within 15 grep -qx user.a=b "$WORK/n2/vols/mine/info"
 ok "it makes changes itself" within 10 gi_on 2 volume set mine user.a c
 is "$(voters 1)" 1 "one member of the store votes"
+ok "the first node, which votes, stops" signal_node TERM 1
+start=$SECONDS
+like "$(gi_on 2 volume set mine user.a no 2>&1)" "no majority|not reachable" "without it nothing can be changed, which is told"
+ok "soon" test $((SECONDS - start)) -le 20
+ok "what only shows goes on" gi_on 2 volume info mine
+must "it comes back" start_node 1
+ok "and the second one makes changes again" within 20 gi_on 2 volume set mine user.a c
 
 # ---- a clone ----
 

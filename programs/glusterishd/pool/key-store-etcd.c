@@ -264,7 +264,16 @@ ask_site(struct request *rq, unsigned ms)
   return true;
 }
 
-/* Asks the next one who may know. */
+static void
+ask_own(struct request *rq, unsigned ms)
+{
+  GI_ASSERT(!rq->asked_own);
+  rq->asked_own = true;
+  rq->http = gd_http_post(rq->e->http, &(struct gd_http_place){.socket = gd_etcd_socket(rq->e->gd)}, rq->path, rq->body, ms,
+                          NULL, own_said, rq);
+}
+
+/* Asks the next one who may know: our own first, or last while it is slow. */
 static void
 next(struct request *rq)
 {
@@ -275,11 +284,9 @@ next(struct request *rq)
       gi_defer_add(gd->reactor, &rq->hopeless);
     return;
   }
-  const char *socket = gd_etcd_socket(gd);
-  if (!rq->asked_own && socket && ms && gi_now(gd->reactor) >= rq->e->own_slow_until) {
-    rq->asked_own = true;
-    ms = rq->twice ? ms / 2 : ms;
-    rq->http = gd_http_post(rq->e->http, &(struct gd_http_place){.socket = socket}, rq->path, rq->body, ms, NULL, own_said, rq);
+  bool own = !rq->asked_own && gd_etcd_socket(gd) && ms;
+  if (own && gi_now(gd->reactor) >= rq->e->own_slow_until) {
+    ask_own(rq, rq->twice ? ms / 2 : ms);
     return;
   }
   for (struct gd_node *n; ms > 50 && (n = gd_node_at(gd, rq->next)) != NULL;) {
@@ -290,7 +297,10 @@ next(struct request *rq)
         gd_node_call(n, json_pack("{s:s,s:s,s:s}", "call", "store", "path", rq->path, "body", rq->body), ms, other_said, rq);
     return;
   }
-  gi_defer_add(gd->reactor, &rq->hopeless);
+  if (own)
+    ask_own(rq, ms);
+  else
+    gi_defer_add(gd->reactor, &rq->hopeless);
 }
 
 /* Consumes `doc`. */
