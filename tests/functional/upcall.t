@@ -8,6 +8,7 @@ require_fuse
 start_glusterishd >/dev/null
 must "a volume is there" start_volume told 3
 must "its bricks tell" gi volume set told features.cache-invalidation on
+must "and do not wait" gi volume set told features.cache-invalidation-strict off
 a=$WORK/a b=$WORK/b
 must "it is mounted" mount_volume told "$a" --attribute-timeout=60 --entry-timeout=60
 must "and a second time" mount_volume told "$b" --attribute-timeout=60 --entry-timeout=60

@@ -234,7 +234,7 @@ static const struct gi_option up_table[] = {
      .key = "features.cache-invalidation",
      .type = GI_OPT_BOOL,
      UP_OPT(on),
-     .def = "off",
+     .def = "on",
      .level = 1,
      .op_version = 30700,
      .text = "Let bricks tell clients what others change, so that caches of clients may last longer."},
@@ -252,7 +252,7 @@ static const struct gi_option up_table[] = {
      .key = "features.cache-invalidation-strict",
      .type = GI_OPT_BOOL,
      UP_OPT(strict),
-     .def = "off",
+     .def = "on",
      .level = 2,
      .text =
          "Answer a change when the other clients have said that they no longer show what was before, or a third of "

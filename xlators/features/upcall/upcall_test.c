@@ -61,7 +61,7 @@ static const struct gi_xlator_class listener = {
 static struct fake_stack *
 stack(const char *options)
 {
-  struct fake_stack *s = fake_stack_new("features/upcall", options ? options : "option cache-invalidation on\n", 1);
+  struct fake_stack *s = fake_stack_new("features/upcall", options ? options : "option cache-invalidation-strict off\n", 1);
   s->parent->cls = &listener;
   ntold = 0;
   return s;
@@ -448,7 +448,7 @@ test_a_change_while_a_name_is_looked_up(void **state)
 static void
 test_time_ends_it(void **state)
 {
-  struct fake_stack *s = stack("option cache-invalidation on\noption cache-invalidation-timeout 1\n");
+  struct fake_stack *s = stack("option cache-invalidation-strict off\noption cache-invalidation-timeout 1\n");
   const struct up_metrics *m = s->x->metrics;
   does(s, A, GI_FOP_STAT);
   fake_wait(s, 1100 * GI_NSEC_PER_MSEC);
@@ -585,7 +585,7 @@ set(struct fake_stack *s, const char *name, const char *value)
   assert_int_equal(gi_graph_reconfigure(s->graph, &vf, &err), 0);
 }
 
-#define STRICT "option cache-invalidation on\noption cache-invalidation-strict on\n"
+#define STRICT "option cache-invalidation-strict on\n"
 
 /* Submits a change that is to wait. */
 static struct gi_fop *
