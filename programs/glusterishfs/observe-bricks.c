@@ -5,7 +5,7 @@
  */
 #include "programs/glusterishfs/observe-bricks.h"
 
-#define PATIENCE_NS GI_NSEC_PER_SEC
+#define PATIENCE_NS (500 * GI_NSEC_PER_MSEC)
 
 struct asking {
   unsigned refs; /* one per question, and one until `done` was called */

@@ -10,7 +10,7 @@
 
 typedef void ob_bricks_done(void *arg);
 
-/* Calls done(arg) exactly once, perhaps before it returns: when all bricks have answered, or a second later (one that is frozen does not
+/* Calls done(arg) exactly once, perhaps before it returns: when all bricks have answered, or half a second later (one that is frozen does not
  * answer). Where nothing is under way at a brick none is asked. */
 void ob_bricks_ask(struct gi_graph *g, ob_bricks_done *done, void *arg);
 

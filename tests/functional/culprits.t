@@ -45,6 +45,19 @@ ok "both mounts use all bricks" within 20 all_three
 for n in 1 2 3 4 5 6; do echo $n >"$A/f$n"; done
 ok "doctor names the slow brick" within 10 found slow-brick "brick $HOST:$B (pid"
 like "$(gi doctor c --json | jq -r '.findings[] | select(.id == "slow-brick") | .text')" "on purpose" "and what makes it slow"
+slow() { for ((i = 0; i < 300; i++)); do dd if=/dev/zero of="$A/f4" bs=4k count=1 conv=notrunc,fsync 2>/dev/null; done; }
+slow &
+writer=$!
+waits_for_brick() { told "$B" '.operations[] | .. | objects | select(.open).waits.what // ""' ask "$A" /inflight; }
+ok "operations under way wait for it" within 10 waits_for_brick
+ok "why names it for a file that is written" within 10 told "$HOST:$B" "$BECAUSE" gi why "$A/f4" --json
+slow_step() { # of a brick, below the step of the client that waited for it
+  gi trace c --slower-than 50ms --seconds 3 --count 5 --json | jq -e --arg b "$B" \
+    '[.operations[].tree | .. | objects | select(.remote?.brick? == $b and .took_ns > 50000000)] | length > 0' >/dev/null
+}
+ok "and trace, in the steps of what is slow" within 20 slow_step
+kill $writer
+wait $writer 2>/dev/null
 
 # A lock that somebody holds for long.
 exec 9<>"$A/f1"
@@ -78,7 +91,6 @@ dd if=/dev/zero of="$A/f2" bs=4k count=1 conv=notrunc,fsync 2>/dev/null &
 writer=$!
 ok "doctor names a frozen brick" within 10 found process-silent "brick $HOST:$B (pid"
 ok "why does for a file that it keeps waiting" within 10 told "$HOST:$B" "$BECAUSE" gi why "$A/f2" --json
-waits_for_brick() { told "$B" '.operations[] | .. | objects | select(.open).waits.what // ""' ask "$A" /inflight; }
 ok "and so does the operation under way" within 10 waits_for_brick
 ok "and trace, in the steps of what hangs" within 10 told "$B" '.. | strings' gi trace c --hanging --seconds 1 --json
 let_go
