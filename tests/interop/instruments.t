@@ -83,5 +83,16 @@ keys() { sed -n 's/^\(.*\): .*/\1/p' "$1" | grep -v '\.options\.' | sort; }
 gi get-state odir "$WORK" file ours detail >/dev/null
 gg get-state odir "$WORK" file theirs detail >/dev/null
 is "$(keys "$WORK/ours")" "$(keys "$WORK/theirs")" "get-state has the same keys"
+# What glustercli of PyPI reads out of both: the same members of the same types. GLUSTERCLI_PYTHON: an interpreter that has it.
+python=${GLUSTERCLI_PYTHON:-python3}
+if "$python" -c 'import glustercli' 2>/dev/null; then
+  parsed() { "$python" "$(dirname "$0")/parsed.py" "$@" v; }
+  theirs=$(parsed gluster "$gdir/glusterd.socket") ours=$(parsed "$GLUSTERISH" "$SOCK")
+  is "$ours" "$theirs" "glustercli reads the same out of both"
+  is "$(grep 'cannot be parsed' <<<"$ours")" "" "and all of it"
+else
+  note "glustercli of PyPI is not installed"
+fi
+
 same "profile stops" sed_names volume profile v stop
 done_testing
