@@ -534,7 +534,7 @@ test_who_was_away_is_told_the_secret(void **state)
   assert_true(gd_node_connected(gd_node_find(away->gd, &b->all->node[0].id)));
   sim_node_store(&b->all->node[0])->cut[1]--;
   sim_nodes_run(b->all, CALM, NULL);
-  check_agreed(b, "a secret for who was away", 0, false);
+  check_agreed(b, &(struct trouble){.k = &(struct walk){.name = "a secret for who was away"}});
   bench_end(b);
 }
 
@@ -554,7 +554,7 @@ test_who_was_detached_is_told_so(void **state)
   assert_non_null(gone->gd->pool);
   sim_nodes_run(b->all, CALM, NULL);
   assert_null(gone->gd->pool);
-  check_agreed(b, "a node that is told that it was detached", 0, false);
+  check_agreed(b, &(struct trouble){.k = &(struct walk){.name = "a node that is told that it was detached"}});
   bench_end(b);
 }
 
