@@ -271,6 +271,25 @@ what_good_copies_refuse(void **state)
   rig_free_clean(r);
 }
 
+/* Only one of the good copies has recorded that brick 1 is wrong: brick 1 and the other one may soon be the quorum. So nobody is told what
+ * the good ones say. */
+static void
+what_too_few_have_recorded(void **state)
+{
+  struct rig *r = rig_new(GRANULAR);
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_blame(r, 0, 1, 1, 2);
+  rig_blame(r, 2, 1, 1, 2);
+  r->brick[0].fail_err[GI_FOP_UNLINK] = r->brick[2].fail_err[GI_FOP_UNLINK] = ENOENT;
+  r->brick[2].fail_nth[GI_FOP_XATTROP] = 2; /* the first asks for the counters */
+  rig_run(r, f = rig_entry(r, GI_FOP_UNLINK, 1, "f5", 0));
+  rig_done(f, -1, ENOTCONN);
+  rig_marks(r, 0, 1, "1e2");
+  rig_free_clean(r);
+}
+
 /* The same with one good copy only: if that goes away nobody else knows that brick 1 is wrong, so it says so itself. */
 static void
 who_did_what_the_good_refuse_tells(void **state)
@@ -653,6 +672,7 @@ main(void)
       cmocka_unit_test(all_fail_alike),
       cmocka_unit_test(all_fail_differently),
       cmocka_unit_test(what_good_copies_refuse),
+      cmocka_unit_test(what_too_few_have_recorded),
       cmocka_unit_test(who_did_what_the_good_refuse_tells),
       cmocka_unit_test(names_need_a_good_copy),
       cmocka_unit_test(a_rename_needs_one_good_copy_of_both_directories),

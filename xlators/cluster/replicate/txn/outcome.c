@@ -477,6 +477,14 @@ rep_outcome_reply(struct rep_txn *t, struct gi_fop *fop)
   gi_fan_clear(&rf->fan);
 }
 
+/* Every copy where it was done, but is impossible on the good ones, is known to be wrong: by a quorum of those, or by itself. */
+static bool
+known_wrong(const struct rep_txn *t, uint32_t wrong, uint32_t good)
+{
+  rep_foreach(i, t->post_ok) if ((t->blame[i] >> i) & 1) wrong &= ~(1u << i);
+  return !wrong || rep_quorum(t->rep, good & t->post_ok);
+}
+
 void
 rep_outcome_answer_held(struct rep_txn *t)
 {
@@ -489,8 +497,8 @@ rep_outcome_answer_held(struct rep_txn *t)
     /* A success without a durable record of who missed it would be a lie. */
     if (!rf->err && !rep_quorum(t->rep, rf->ok & t->post_ok) && !GI_BROKEN("success without quorum"))
       rf->err = rf->ok & ~t->post_ok & ~t->post_gone ? ENOTCONN : ESTALE; /* what was changed has been removed meanwhile */
-    if (rf->refused && (rf->fan.ok & ~t->post_ok) && !rep_quorum(t->rep, rf->refused & t->post_ok))
-      rf->err = ENOTCONN; /* not every copy where it was done is known to be wrong, by itself or by a quorum */
+    if (rf->refused && !known_wrong(t, rf->fan.ok | t->half_done, rf->refused))
+      rf->err = ENOTCONN;
     rep_outcome_reply(t, fop);
     gi_fop_answer(fop, t->rep->x);
   }
