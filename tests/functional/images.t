@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Virtual machines' disks in blocks on two replica sets, written with O_DIRECT while bricks are killed and come back, a set is added and a
 # rebalance moves blocks: every page is what was written last. IMAGES_ROUNDS=N: so many times, with a volume of its own each; IMAGES_KILLS="2 6 …": the
-# bricks that are killed before the set is added; IMAGES_AWAY=SECONDS: for how long.
+# bricks that are killed before the set is added; IMAGES_AWAY=SECONDS: for how long. By hand, about a minute a round; ten rounds without a difference
+# are what is to hold, from the build directory: IMAGES_ROUNDS=10 make check TESTS=tests/functional/images.t
 . "$(dirname "$0")/lib.sh"
 require_root
 require_fuse
