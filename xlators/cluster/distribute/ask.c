@@ -284,6 +284,18 @@ di_fd_of(const struct di *d, const struct gi_fd *fd)
   return gi_fd_private(fd, d->x);
 }
 
+/* Those above, who have the lock of its size on another subvolume, hear of it. */
+static void
+tell_moved(struct di *d, const struct gi_inode *inode, const struct gi_xlator *child)
+{
+  const struct di_inode *i = di_inode_of(d, inode);
+  struct gi_contention c = {.gfid = inode->gfid, .domain = d->size_domain, .moved = true};
+
+  GI_ASSERT(child);
+  if (__builtin_expect(i->size_at && i->size_at != child, 0))
+    gi_notify_up(d->x, GI_EVENT_CONTENTION, &c);
+}
+
 void
 di_know_file(struct di *d, const struct gi_gfid *gfid, struct gi_xlator *child)
 {
@@ -298,7 +310,7 @@ di_know_file(struct di *d, const struct gi_gfid *gfid, struct gi_xlator *child)
   i->cached = child;
   gi_free(i->layout);
   i->layout = NULL;
-  di_size_moved(d, inode, child);
+  tell_moved(d, inode, child);
   gi_inode_unref(&inode);
 }
 

@@ -282,10 +282,11 @@ gi_fop_fn di_file_done, di_xattrop;
 /* ---- locks that keep the size of a file in blocks (size-lock.c) ---- */
 
 gi_fop_fn di_inodelk;
-/* The file of an INODELK that has succeeded: was it that lock, which is then there where it was sent to? */
-void di_size_locked(struct di *d, struct gi_fop *fop);
-/* The file is on that subvolume: those above hear of it if they have the lock on another one. */
-void di_size_moved(struct di *d, const struct gi_inode *inode, const struct gi_xlator *child);
+static inline bool
+di_keeps_size(const struct di *d, const struct gi_fop *lock)
+{
+  return lock->args.domain && strcmp(lock->args.domain, d->size_domain) == 0;
+}
 
 /* ---- locks (lock.c) ---- */
 

@@ -432,6 +432,15 @@ think(struct di *d, struct gi_fop *fop, di_task_fn *fn)
   return di_run(d, fop, fn);
 }
 
+/* Those above have the lock of its size, if it is that, where it was sent to. */
+static void
+size_locked(struct di *d, struct gi_fop *fop)
+{
+  GI_ASSERT(fop->kind == GI_FOP_INODELK && fop->rsp.ret >= 0);
+  if (gi_fop_inode(fop) && fop->args.type != GI_LK_UNLOCK && di_keeps_size(d, fop))
+    di_inode_of(d, gi_fop_inode(fop))->size_at = di_fop_of(fop, d)->to;
+}
+
 /* The mode in the reply of an XATTROP, which has no attributes. */
 static const struct gi_iatt *
 attr_of_xattrop(const struct gi_fop *fop, struct gi_iatt *a)
@@ -469,7 +478,7 @@ di_file_done(struct gi_xlator *x, struct gi_fop *fop)
   if (fop->kind == GI_FOP_OPEN && fop->fd)
     di_opened(d, fop->fd, df->to);
   if (fop->kind == GI_FOP_INODELK)
-    di_size_locked(d, fop);
+    size_locked(d, fop);
   a = fop->kind == GI_FOP_XATTROP || fop->kind == GI_FOP_FXATTROP ? attr_of_xattrop(fop, &told)
                                                                   : gi_reply_attr(fop, GI_OF_OBJECT);
   if (!a || !(a->mode & S_ISVTX) || !S_ISREG(a->mode))
