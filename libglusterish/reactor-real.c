@@ -595,7 +595,7 @@ real_free(struct gi_reactor *base)
   while (real_busy(base))
     real_turn(base, 10 * GI_NSEC_PER_MSEC); /* background work that outlived its owner */
   gi_workers_free(r->pool);
-  GI_ASSERT(gi_list_empty(&r->inline_work));
+  GI_ASSERT(gi_list_empty(&r->inline_work) && gi_list_empty(&base->resolving));
   GI_ASSERT(r->live == 0);
   while (!gi_list_empty(&base->deferred))
     gi_defer_cancel(gi_list_first(&base->deferred, struct gi_defer, link));
@@ -668,6 +668,7 @@ gi_reactor_new(unsigned workers)
   struct real *r = gi_new(struct real);
   r->base.ops = &real_ops;
   gi_list_init(&r->base.deferred);
+  gi_list_init(&r->base.resolving);
   gi_list_init(&r->inline_work);
   gi_defer_init(&r->inline_defer, run_inline_work, r);
   r->workers = workers;

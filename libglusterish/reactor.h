@@ -154,6 +154,7 @@ struct gi_reactor {
   const struct gi_reactor_ops *ops;
   const struct gi_net_ops *net; /* what carries connections (rpc/net.h); NULL: the kernel's sockets */
   struct gi_list deferred;      /* struct gi_defer */
+  struct gi_list resolving;     /* names that are being looked up (rpc/resolve.c) */
   struct gi_task *task;         /* that runs now (task.h); NULL in an ordinary handler */
   struct gi_ticks_rate rate;
 };

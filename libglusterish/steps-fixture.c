@@ -165,6 +165,7 @@ bed_setup(void **state)
     gi_class_register(&classes[i]);
   clock_reactor = (struct gi_reactor){.ops = &fake_ops};
   gi_list_init(&clock_reactor.deferred);
+  gi_list_init(&clock_reactor.resolving);
   bed->ctx.reactor = &clock_reactor;
   bed->graph = gi_graph_build(&bed->ctx, &vf, NULL, &err);
   if (!bed->graph)

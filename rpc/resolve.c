@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct gi_resolve {
-  struct gi_list link; /* resolving */
+  struct gi_list link; /* gi_reactor.resolving */
   struct gi_work work;
   struct gi_reactor *r;
   gi_resolved_fn *fn; /* NULL: nobody waits for it */
@@ -20,13 +20,11 @@ struct gi_resolve {
   struct gi_error err;
 };
 
-static struct gi_list resolving = GI_LIST_INIT(resolving);
-
 static struct gi_resolve *
 left_over(const struct gi_reactor *r, const char *host, int port)
 {
-  gi_list_foreach(res, &resolving, struct gi_resolve, link)
-    if (res->r == r && !res->fn && res->port == port && strcmp(res->host, host) == 0)
+  gi_list_foreach(res, &r->resolving, struct gi_resolve, link)
+    if (!res->fn && res->port == port && strcmp(res->host, host) == 0)
       return res;
   return NULL;
 }
@@ -63,7 +61,7 @@ gi_resolve_start(struct gi_reactor *r, const char *host, int port, gi_resolved_f
     res->work.priority = GI_PRIO_NORMAL;
     res->work.run = look_up;
     res->work.done = looked_up;
-    gi_list_add_tail(&resolving, &res->link);
+    gi_list_add_tail(&r->resolving, &res->link);
     gi_work_submit(r, &res->work);
   }
   res->fn = fn;

@@ -293,6 +293,7 @@ sim_reactor_new(struct sim_world *w, unsigned id, const char *name, unsigned wor
   r->base.ops = &sim_reactor_ops;
   r->base.net = &sim_net_ops;
   gi_list_init(&r->base.deferred);
+  gi_list_init(&r->base.resolving);
   r->w = w;
   r->id = id;
   snprintf(r->name, sizeof(r->name), "%s", name);
