@@ -5,10 +5,12 @@
 # shellcheck shell=bash
 
 node_net=10.213.77
-node_switch=glusterish-qs
+node_prefix=${node_prefix:-glusterish-q} # of the names of their networks
+node_switch=${node_prefix}s
+node_port=${node_port:-24007}
 node_commands=()
 
-node_name() { echo "glusterish-q$1"; }
+node_name() { echo "$node_prefix$1"; }
 node_address() { echo "$node_net.$1"; }
 
 # at N COMMAND...: in that node's network.
@@ -24,9 +26,9 @@ node_gi() {
   at "$n" "$sbin/glusterish" --mode=script --glusterd-sock="$dir/n$n/glusterishd.socket" "$@"
 }
 
-node_daemon() { at "$1" "$sbin/glusterishd" --working-directory="$dir/n$1" --pid-file="$dir/n$1.pid"; }
+node_daemon() { at "$1" "$sbin/glusterishd" --working-directory="$dir/n$1" --pid-file="$dir/n$1.pid" --port="$node_port"; }
 
-node_mount() { at "$1" "$sbin/mount.glusterish" "$2" "$mnt" -o "log-file=$dir/log/mount.log"; }
+node_mount() { at "$1" "$sbin/mount.glusterish" "$2" "$mnt" -o "server-port=$node_port,log-file=$dir/log/mount.log"; }
 
 # show N COMMAND...: what is typed on a node, and what comes of it.
 show() {
@@ -66,8 +68,8 @@ node_kill() {
 nodes_down() {
   local name
   volume_umount "$mnt"
-  for name in $(ip netns list 2>/dev/null | awk '/^glusterish-q/ {print $1}'); do
-    node_kill "${name#glusterish-q}"
+  for name in $(ip netns list 2>/dev/null | awk -v p="$node_prefix" 'index($1, p) == 1 {print $1}'); do
+    node_kill "${name#"$node_prefix"}"
     ip netns del "$name"
   done
   rm -rf --one-file-system "$dir"/n[0-9]*

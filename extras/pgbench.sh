@@ -22,9 +22,9 @@ pg_stop() { as_postgres "$pg_bin/pg_ctl" -s -w -t 120 -m fast -D "$1" stop; }
 
 # pg_measure DIR RUN SCALE SECONDS: DIR is a directory owned by postgres in which "data" is made anew and removed afterwards. Prints one
 # JSON object {"initdb_s", "init_s", "tps"}. SECONDS 0 leaves the TPC-B run out (tps null). RUN/init.switches gets the context switches of
-# the whole machine during pgbench -i.
+# the whole machine during pgbench -i. With pg_also=COMMAND that runs at last, with RUN; what it prints, `, "member": value`, is added.
 pg_measure() {
-  local dir=$1 run=$2 scale=$3 seconds=$4 t0 t1 t2 t3 switches tps=null
+  local dir=$1 run=$2 scale=$3 seconds=$4 t0 t1 t2 t3 switches tps=null also=''
   [ -n "$pg_bin" ] || { echo "PostgreSQL is not installed" >&2; return 1; }
   mkdir -p "$run" && chown postgres "$run" || return 1
   rm -rf "$dir/data"
@@ -42,7 +42,8 @@ pg_measure() {
     as_postgres "$pg_bin/pgbench" -h "$run" -c 4 -j 2 -T "$seconds" bench >"$run/tpcb.log" 2>&1 || { cat "$run/tpcb.log" >&2; return 1; }
     tps=$(awk '/^tps = / {printf "%.1f", $3}' "$run/tpcb.log")
   fi
+  if [ -n "${pg_also:-}" ]; then also=$("$pg_also" "$run") || return 1; fi
   pg_stop "$dir/data" || return 1
   rm -rf "$dir/data"
-  printf '{"initdb_s": %s, "init_s": %s, "tps": %s}\n' "$(minus "$t1" "$t0")" "$(minus "$t3" "$t2")" "${tps:-null}"
+  printf '{"initdb_s": %s, "init_s": %s, "tps": %s%s}\n' "$(minus "$t1" "$t0")" "$(minus "$t3" "$t2")" "${tps:-null}" "$also"
 }

@@ -12,7 +12,8 @@
 # than local a system is.
 #
 # Systems: local (a directory beside the bricks), default and writeback (our mount, as it is and with kernel-writeback-cache), gluster,
-# gluster-tuned and gluster-writeback (the packaged one, as it is, as people set it for one client, and with kernel-writeback-cache).
+# gluster-tuned and gluster-writeback (the packaged one, as it is, as people set it for one client, and with kernel-writeback-cache); nodes and
+# gluster-nodes (both as they are, over three nodes of a slow network: nodes.sh).
 #
 # Root only. GLUSTERISH_BENCH_DIR is where everything lives; with GLUSTERISH_BENCH_SBIN the programs there are used and nothing is built.
 # shellcheck shell=bash
@@ -51,6 +52,7 @@ bench_begin() {
     make -s -C "$dir/build" install >"$dir/log/install.log" 2>&1 || die "make install failed"
   fi
   . "$top/tests/bench/gluster.sh"
+  . "$top/tests/bench/nodes.sh"
   export GLUSTERISH_STATEDUMP_DIR=$dir/run/dumps
   mkdir -p "$GLUSTERISH_STATEDUMP_DIR"
   trap bench_end EXIT
@@ -67,6 +69,7 @@ bench_end() {
   system_unmount
   installation_down
   gluster_down bench
+  slow_nodes_down
   # One of its processes that was being started meanwhile.
   for pid in $(pgrep -f "^[^ ]*gluster[^ ]* .*$gdir/"); do kill "$pid" 2>/dev/null; done
   rm -rf --one-file-system "$gdir"
@@ -91,6 +94,8 @@ system_mount() {
   gluster) gluster_up bench && gluster_tune off && gluster_mount ;;
   gluster-tuned) gluster_up bench && gluster_tune on && gluster_mount ;;
   gluster-writeback) gluster_up bench && gluster_tune off && gluster_mount kernel-writeback-cache=yes ;;
+  nodes) slow_pool_up && node_mount 1 "$(node_address 1):/$volume" ;;
+  gluster-nodes) gluster_pool_up && at 1 mount -t glusterfs "$(node_address 1):/bench" "$mnt" ;;
   *) die "unknown system $1" ;;
   esac
 }
@@ -99,7 +104,7 @@ gluster_mount() { mount -t glusterfs -o "server-port=$gport${1:+,$1}" 127.1.1.1:
 
 system_unmount() { ! mountpoint -q "$mnt" || umount "$mnt" || umount -l "$mnt"; }
 
-ours() { [ "$1" = default ] || [ "$1" = writeback ]; }
+ours() { [[ $1 =~ ^(default|writeback|nodes)$ ]]; }
 
 # Sets $at, an empty directory on the system; of ours $client and $bricks, the processes.
 system_begin() {
