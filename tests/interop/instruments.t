@@ -62,7 +62,8 @@ frame() { sed_names | grep -vE '^ N\.N|Size|Reads|Writes|^ $'; } # the kinds and
 same "profile info has the same lines" frame volume profile v info
 same "and elements" elements --xml volume profile v info
 same "so when it is cleared" elements --xml volume profile v info clear
-same "of an interval" frame volume profile v info incremental peek
+interval() { frame | grep -vE 'latency|^ ---'; } # a daemon may have done nothing in it
+same "of an interval" interval volume profile v info incremental peek
 header() { sed_names | grep -vE '^N' | sed 's,time: .*,time,'; }
 same "top open" header volume top v open brick GBRICK
 same "top write" sed_names volume top v write brick GBRICK list-cnt 0
