@@ -52,8 +52,9 @@ ok "its member of the store is found there" within 30 member_at "$POOL_NET.88"
 nok "and not where it was" member_at "$old"
 ok "as it knows itself" within 30 grep -qx "address=$POOL_NET.88" "$WORK/n3/pool"
 ok "it votes" within 30 store_answers 3
+ok "as all do" within 40 all_vote
 ok "and counts when another one is away" within 5 kill -STOP "$(cat "$WORK/n2/run/store.pid")"
-ok "so a change works" within 30 gi_on 3 volume set one user.a moved
+ok "so a change works" within 60 gi_on 3 volume set one user.a moved
 kill -CONT "$(cat "$WORK/n2/run/store.pid")"
 ok "and is known" within 10 in_file 1 user.a=moved
 
