@@ -311,9 +311,10 @@ judge(struct gi_mgmt *m)
     take_refusal(m);
     return;
   }
-  if (refused || (waits && !m->failed) || m->round.armed)
+  if (refused || (waits && !m->failed))
     return;
-  gi_timer_set(&m->round, next_pause(m)); /* whoever does not answer is waited for beside the next round */
+  if (!m->round.armed)
+    gi_timer_set(&m->round, next_pause(m)); /* whoever does not answer is waited for beside the next round */
   if (!waits && !m->text)
     m->ops->failed(m->arg, ENOTCONN,
                    m->met ? "the connection was closed without an answer" : "no management daemon could be reached");

@@ -393,6 +393,8 @@ resolve(struct gi_reactor *r, const char *host, int port, struct gi_net_address 
            gi_net_kernel.resolve(r, "127.0.0.1", port, out + 1, max - 1, err);
   while (dead)
     usleep(1000);
+  if (strcmp(host, "slow") == 0)
+    usleep(1000000);
   return gi_error_set(err, EHOSTUNREACH, "cannot resolve %s", host);
 }
 
@@ -490,6 +492,25 @@ test_another_daemon_takes_over(void **state)
   b->text = "volume x\n"; /* and it goes on hearing from that one */
   call_back(b, GI_CBK_FETCHSPEC);
   until(b, &b->volfiles, 3);
+  bench_free(b);
+}
+
+/* A round ends when the last has failed, though others fail, and are tried again, long before. */
+static void
+test_a_slow_name_service_hides_no_failure(void **state)
+{
+  struct bench *b = bench_new("volume v\n");
+  const char *hosts[] = {"127.0.0.88", "slow"};
+  struct gi_net_ops net = gi_net_kernel;
+  net.resolve = resolve;
+  b->ctx.reactor->net = &net;
+  b->m = gi_mgmt_new(&b->ctx, hosts, 2, b->port, "v", &ops, b);
+  until(b, &b->failures, 1);
+  assert_int_equal(b->err, ENOTCONN);
+  gi_mgmt_free(&b->m);
+  while (gi_reactor_busy(b->ctx.reactor))
+    gi_reactor_turn(b->ctx.reactor, GI_NSEC_PER_MSEC);
+  b->ctx.reactor->net = NULL;
   bench_free(b);
 }
 
@@ -598,6 +619,7 @@ main(void)
       cmocka_unit_test(test_a_frozen_daemon_is_passed_by),
       cmocka_unit_test(test_all_addresses_of_a_name_are_tried),
       cmocka_unit_test(test_a_dead_name_service_is_passed_by),
+      cmocka_unit_test(test_a_slow_name_service_hides_no_failure),
       cmocka_unit_test(test_others_may_know_the_volume),
       cmocka_unit_test(test_a_home_that_forgets_the_volume_is_left),
       cmocka_unit_test(test_a_host_that_hangs_up_is_passed_by),
