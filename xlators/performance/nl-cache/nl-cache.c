@@ -40,6 +40,8 @@ looked_up(struct nl *nl, struct gi_fop *fop, const struct nl_fop *f)
     nl_see(nl, dir, &fop->rsp.post, f);
   if (object && fop->rsp.ret >= 0)
     nl_see(nl, object, &fop->rsp.stat, f);
+  if (object && fop->rsp.ret >= 0 && dir)
+    nl_asked_again(nl, object, f);
   gi_inode_unref(&object);
   if (!dir)
     return;
@@ -119,6 +121,15 @@ nl_change(struct gi_xlator *x, struct gi_fop *fop)
   return GI_PASS_TELL;
 }
 
+/* A rename that found one file under both names leaves both. */
+static bool
+went_as_said(const struct gi_fop *fop)
+{
+  const struct gi_iatt *a = &fop->rsp.stat;
+
+  return fop->rsp.ret >= 0 && (fop->kind != GI_FOP_RENAME || (gi_iatt_valid(a) && (S_ISDIR(a->mode) || a->nlink == 1)));
+}
+
 static void
 end_name(struct nl *nl, struct gi_fop *fop, struct gi_loc *at, bool there)
 {
@@ -127,7 +138,7 @@ end_name(struct nl *nl, struct gi_fop *fop, struct gi_loc *at, bool there)
   if (!dir)
     return;
   nl_name_forget(nl, dir, at->name);
-  if (fop->rsp.ret >= 0 && fop->kind != GI_FOP_RENAME) /* which may have found one file under both names */
+  if (went_as_said(fop))
     nl_name_became(nl, dir, at->name, there);
   else
     nl_not_complete(nl, dir);
@@ -154,7 +165,7 @@ changed(struct nl *nl, struct gi_fop *fop, struct nl_fop *f)
   end_name(nl, fop, removed(fop), false);
   end_name(nl, fop, made(fop), true);
   if (fop->kind == GI_FOP_MKDIR && fop->rsp.ret >= 0)
-    nl_made_directory(nl, fop);
+    nl_made_directory(nl, fop, f);
 }
 
 /* ---- locks ---- */
@@ -197,6 +208,8 @@ told_of(struct nl *nl, const struct gi_gfid *gfid, const char *const names[2])
     nl_names_told(nl, inode, names);
   else if (inode)
     nl_forget(nl, inode);
+  else if (!gi_gfid_is_none(gfid))
+    nl->unknown = ++nl->clock;
   gi_inode_unref(&inode);
 }
 
@@ -333,9 +346,10 @@ static const struct gi_option nl_table[] = {
      .def = "60",
      .level = 2,
      .op_version = 31100,
-     .text = "Seconds for which a name is believed not to exist. Where bricks do not tell what others make more than 1 s is 1 "
-             "s; where they "
-             "do, it is at most a third of features.cache-invalidation-timeout."},
+     .text =
+         "Seconds for which a name is believed not to exist; at most 1 s where bricks do not tell what others make, a third of "
+         "features.cache-invalidation-timeout where they do. Not set: that third where a change waits until it is known here "
+         "(features.cache-invalidation-strict), and else nothing is believed."},
     {.name = "nl-cache-positive-entry",
      .key = "performance.nl-cache-positive-entry",
      .type = GI_OPT_BOOL,
@@ -343,8 +357,11 @@ static const struct gi_option nl_table[] = {
      .def = "off",
      .level = 2,
      .op_version = 31100,
-     .text = "Also keep the names that exist, of directories that were made or wholly listed by this client: then every other "
-             "name does not exist, and a name is found whatever its case (glusterfs.get_real_filename)."},
+     .text =
+         "Also keep the names that exist, of directories that were wholly listed by this client: then every other name does "
+         "not exist, and a name is found whatever its case (glusterfs.get_real_filename). Those of directories that it made "
+         "are "
+         "kept in any case."},
     {.name = "cache-invalidation",
      .key = "performance.cache-invalidation",
      .type = GI_OPT_BOOL,
@@ -384,9 +401,9 @@ GI_XLATOR_EXPORT = {
     .layer = {{.side = GI_SIDE_CLIENT,
                .above = {"features/utime", "performance/md-cache", "performance/open-behind", "performance/quick-read"},
                .key = "performance.nl-cache",
-               .def = "off",
+               .def = "on",
                .since = "0.1",
-               .text = "Remember which names do not exist."}},
+               .text = "Remember which names do not exist, as long as that is certain, or for nl-cache-timeout."}},
     .min_children = 1,
     .max_children = 1,
     .options = nl_table,

@@ -32,6 +32,7 @@ struct nl_dir {
   uint64_t epoch;
   struct nl_names names;
   bool complete;  /* it was: a name that is not among them is not there … */
+  bool listed;    /* … as a listing said, which does not show all that begin with a dot … */
   uint64_t asked; /* … and this is when that was asked for */
   bool versioned; /* the times are those that the directory has if nobody else changes it */
   struct gi_time mtime, ctime;
@@ -57,6 +58,7 @@ struct nl {
   struct gi_xlator *x;
   struct gi_lru lru;    /* struct nl_dir.item */
   uint64_t clock;       /* counts beginnings and ends of changes, and invalidations */
+  uint64_t unknown;     /* nl.clock when something was last told of what is not known here: perhaps of what we are making */
   uint64_t epoch;       /* moves when bricks come and go, and when a lock is granted */
   uint64_t quiet_until; /* gi_now: changes may be under way that passed here unseen */
   struct nl_metrics m;
@@ -98,6 +100,8 @@ void nl_evict(void *arg, struct gi_lru_item *item);
 bool nl_knows_absent(struct nl *nl, struct gi_inode *dir, const char *name);
 /* The directory has these attributes, says the reply to f. Names go if somebody else has changed it. */
 void nl_see(struct nl *nl, struct gi_inode *dir, const struct gi_iatt *a, const struct nl_fop *f);
+/* All bricks were asked for the directory, and tell from then on: what was known of all its names then holds for as long again. */
+void nl_asked_again(struct nl *nl, struct gi_inode *dir, const struct nl_fop *f);
 /* A change of ours found and left the directory so (NULL: it is not told). */
 void nl_change_ended(struct nl *nl, struct gi_inode *dir, uint64_t began, const struct gi_iatt *found,
                      const struct gi_iatt *left);
@@ -114,7 +118,7 @@ void nl_not_complete(struct nl *nl, struct gi_inode *dir);
 enum gi_verdict nl_readdir(struct gi_xlator *x, struct gi_fop *fop);
 void nl_listed(struct nl *nl, struct gi_fop *fop, const struct nl_fop *f);
 void nl_fd_stop(struct nl_fd *fd);
-void nl_made_directory(struct nl *nl, struct gi_fop *fop); /* MKDIR succeeded */
+void nl_made_directory(struct nl *nl, struct gi_fop *fop, const struct nl_fop *f); /* MKDIR succeeded */
 enum gi_verdict nl_getxattr(struct gi_xlator *x, struct gi_fop *fop);
 
 #endif

@@ -236,7 +236,7 @@ test_other_names_of_the_directory_stay(void **state)
 static void
 test_it_is_asked_again_in_time(void **state)
 {
-  struct fake_stack *s = stack(NULL); /* no brick tells */
+  struct fake_stack *s = stack("option nl-cache-timeout 60\n"); /* no brick tells */
 
   know(s, "name");
   fake_wait(s, GI_NSEC_PER_SEC + 10 * GI_NSEC_PER_MSEC);
@@ -249,6 +249,31 @@ test_it_is_asked_again_in_time(void **state)
   s = stack("option nl-cache-timeout 0\n");
   assert_true(asked(s, "name"));
   assert_true(asked(s, "name"));
+  fake_stack_free(s);
+}
+
+static void
+promise(struct fake_stack *s, uint32_t seconds, bool strict)
+{
+  s->graph->promise = seconds;
+  s->graph->strict = strict;
+}
+
+/* Whoever sets no timeout is told nothing that another client may have made untrue. */
+static void
+test_by_default_what_is_kept_is_certain(void **state)
+{
+  struct fake_stack *s = stack(NULL);
+
+  assert_true(asked(s, "name"));
+  assert_true(asked(s, "name"));
+  promise(s, 60, false);
+  assert_true(asked(s, "name"));
+  assert_true(asked(s, "name"));
+  promise(s, 3, true);
+  know(s, "other");
+  fake_wait(s, GI_NSEC_PER_SEC + 10 * GI_NSEC_PER_MSEC); /* a third of it */
+  assert_true(asked(s, "other"));
   fake_stack_free(s);
 }
 
@@ -565,18 +590,99 @@ fill_made(struct gi_fop *fop, void *arg)
   fop->rsp.stat = iatt(OTHER, 1);
 }
 
+static struct gi_fop *
+mkdir_other(struct fake_stack *s, bool held)
+{
+  struct gi_fop *f = on_name(s, GI_FOP_MKDIR, DIRECTORY, "name");
+
+  gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &fake_inode(s, OTHER)->gfid);
+  fake_script(s, 0, GI_FOP_MKDIR, (struct fake_reply){.fill = fill_made, .hold = held});
+  fake_submit(s, f);
+  return f;
+}
+
 static void
 test_a_directory_that_we_made_is_empty(void **state)
 {
   struct fake_stack *s = *state;
-  struct gi_fop *f = on_name(s, GI_FOP_MKDIR, DIRECTORY, "name");
 
-  gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &fake_inode(s, OTHER)->gfid);
-  fake_script(s, 0, GI_FOP_MKDIR, (struct fake_reply){.fill = fill_made});
-  fake_submit(s, f);
+  mkdir_other(s, false);
   assert_false(asked_at(s, OTHER, "nobody", 0));
+  assert_false(asked_at(s, OTHER, ".nobody", 0));
   sent(s, on_name(s, GI_FOP_MKNOD, OTHER, "nobody"));
   assert_int_equal(sent(s, on_name(s, GI_FOP_LOOKUP, OTHER, "nobody"))->rsp.ret, 0);
+  assert_false(asked_at(s, OTHER, "somebody", 0));
+}
+
+static void
+fill_links(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.stat = iatt(FILE_A, 1);
+  fop->rsp.stat.nlink = *(const uint32_t *)arg;
+}
+
+static void
+rename_in(struct fake_stack *s, uint8_t dir, const char *from, const char *to, uint32_t nlink)
+{
+  struct gi_fop *f = fake_fop(s, GI_FOP_RENAME);
+
+  gi_fop_set_entry(f, &f->loc, fake_inode(s, dir), from);
+  gi_fop_set_entry(f, &f->loc2, fake_inode(s, dir), to);
+  fake_script(s, 0, GI_FOP_RENAME, (struct fake_reply){.fill = fill_links, .arg = &nlink});
+  fake_submit(s, f);
+}
+
+static void
+test_what_is_renamed_leaves_its_old_name(void **state)
+{
+  struct fake_stack *s = *state;
+
+  mkdir_other(s, false);
+  sent(s, on_name(s, GI_FOP_MKNOD, OTHER, "old"));
+  rename_in(s, OTHER, "old", "new", 1);
+  assert_false(asked_at(s, OTHER, "old", 0));
+  sent(s, on_name(s, GI_FOP_LOOKUP, OTHER, "new"));
+  assert_int_equal(fake_count(s, 0, GI_FOP_LOOKUP), 1);
+  assert_false(asked_at(s, OTHER, "nobody", 0));
+  rename_in(s, OTHER, "new", "newer", 2); /* perhaps both are names of one file */
+  assert_true(asked_at(s, OTHER, "nobody", 0));
+}
+
+/* Another client finds it and makes a name there before all bricks have answered us. */
+static void
+test_what_is_told_of_a_directory_while_we_make_it(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_invalidation inv = {.xdata = gi_dict_new()};
+
+  memset(&inv.gfid, 0x77, sizeof(inv.gfid)); /* it is not known here yet */
+  gi_dict_set_str(inv.xdata, GI_NAME_KEY, "theirs");
+  mkdir_other(s, true);
+  fake_event(s, 0, GI_EVENT_INVALIDATE, &inv);
+  assert_true(fake_release(s, 0, GI_FOP_MKDIR, 0, 0));
+  assert_true(asked_at(s, OTHER, "theirs", 0));
+  gi_dict_unref(&inv.xdata);
+}
+
+static void
+test_looking_at_a_directory_that_we_made_keeps_it_known(void **state)
+{
+  struct fake_stack *s = stack(NULL);
+
+  promise(s, 3, true);
+  mkdir_other(s, false);
+  for (unsigned i = 0; i < 3; i++) {
+    fake_wait(s, 600 * GI_NSEC_PER_MSEC);
+    assert_false(asked_at(s, OTHER, "nobody", 0));
+    fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill_made});
+    sent(s, on_name(s, GI_FOP_LOOKUP, DIRECTORY, "name"));
+  }
+  fake_wait(s, GI_NSEC_PER_SEC + 10 * GI_NSEC_PER_MSEC);
+  assert_true(asked_at(s, OTHER, "nobody", 0));
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill_made});
+  sent(s, on_name(s, GI_FOP_LOOKUP, DIRECTORY, "name")); /* too late */
+  assert_true(asked_at(s, OTHER, "somebody", 0));
+  fake_stack_free(s);
 }
 
 static void
@@ -652,6 +758,7 @@ main(void)
       TEST(test_what_was_asked_before_it_was_made_is_not_kept),
       TEST(test_other_names_of_the_directory_stay),
       cmocka_unit_test(test_it_is_asked_again_in_time),
+      cmocka_unit_test(test_by_default_what_is_kept_is_certain),
       TEST(test_what_bricks_tell_of_is_forgotten),
       TEST(test_a_name_that_bricks_tell_of_goes_alone),
       POSITIVE(test_a_name_that_bricks_tell_of_goes_alone),
@@ -665,7 +772,10 @@ main(void)
       POSITIVE(test_while_one_changes_the_bricks_are_asked),
       POSITIVE(test_half_a_listing_tells_nothing),
       POSITIVE(test_a_listing_may_go_back),
-      POSITIVE(test_a_directory_that_we_made_is_empty),
+      TEST(test_a_directory_that_we_made_is_empty),
+      TEST(test_what_is_renamed_leaves_its_old_name),
+      TEST(test_what_is_told_of_a_directory_while_we_make_it),
+      cmocka_unit_test(test_looking_at_a_directory_that_we_made_keeps_it_known),
       TEST(test_without_the_option_a_listing_tells_nothing),
       POSITIVE(test_a_name_that_we_made_is_there),
       POSITIVE(test_and_while_it_is_being_made),

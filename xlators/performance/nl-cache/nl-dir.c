@@ -16,17 +16,25 @@ nl_note(struct nl *nl, struct nl_fop *f)
   f->asked = gi_now(nl->x->reactor);
 }
 
-/* Bricks of GlusterFS do not promise anything: the option says whether they tell. */
-bool
-nl_is_recent(const struct nl *nl, uint64_t asked)
+/* By default no longer than it is certain. Bricks of GlusterFS do not promise anything: the option says whether they tell. */
+static uint64_t
+life_of_names(const struct nl *nl)
 {
   const struct nl_options *o = nl_options(nl);
   const struct gi_graph *g = nl->x->graph;
   uint64_t life = o->timeout * GI_NSEC_PER_SEC;
 
+  if (!gi_xlator_option(nl->x, "nl-cache-timeout") && !o->cache_invalidation)
+    return gi_promise_lease(g);
   if (gi_promise(g) || !o->cache_invalidation)
     life = gi_promise_life(g, life, NL_UNTOLD_S * GI_NSEC_PER_SEC);
-  return gi_now(nl->x->reactor) < asked + life;
+  return life;
+}
+
+bool
+nl_is_recent(const struct nl *nl, uint64_t asked)
+{
+  return gi_promise_left(life_of_names(nl), asked, gi_now(nl->x->reactor)) > 0;
 }
 
 bool
@@ -147,6 +155,12 @@ nl_forget_all(struct nl *nl)
 /* ---- asking ---- */
 
 /* A name that begins with a dot may lead to what no listing shows. */
+static bool
+is_complete_for(const struct nl_dir *d, const char *name)
+{
+  return d->complete && (name[0] != '.' || !d->listed);
+}
+
 bool
 nl_knows_absent(struct nl *nl, struct gi_inode *dir, const char *name)
 {
@@ -156,7 +170,7 @@ nl_knows_absent(struct nl *nl, struct gi_inode *dir, const char *name)
   if (!d)
     return false;
   if (n ? !n->there && nl_is_recent(nl, n->asked)
-        : d->complete && name[0] != '.' && nl_inode_of(nl, dir)->changes == 0 && nl_is_recent(nl, d->asked)) {
+        : is_complete_for(d, name) && nl_inode_of(nl, dir)->changes == 0 && nl_is_recent(nl, d->asked)) {
     gi_lru_touch(&nl->lru, &d->item);
     return true;
   }
@@ -204,6 +218,16 @@ nl_see(struct nl *nl, struct gi_inode *dir, const struct gi_iatt *a, const struc
   }
   nl->m.foreign++;
   nl_forget(nl, dir);
+}
+
+void
+nl_asked_again(struct nl *nl, struct gi_inode *dir, const struct nl_fop *f)
+{
+  struct nl_dir *d = nl_dir_find(nl, dir);
+
+  if (d && d->complete && f->epoch == nl->epoch && gi_promise_left(life_of_names(nl), d->asked, f->asked) > 0 &&
+      f->asked > d->asked)
+    d->asked = f->asked;
 }
 
 void

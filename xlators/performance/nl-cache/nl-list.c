@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directories of which all names are known (`nl-cache-positive-entry`): those we
- * made, and those that were listed from beginning to end while nothing of ours
- * changed in them. Every other name is not there, and Samba's question for a
+ * Directories of which all names are known: those we made, and, with
+ * `nl-cache-positive-entry`, those that were listed from beginning to end while
+ * nothing of ours changed in them. Every other name is not there, and Samba's question for a
  * name in whatever case is answered, too.
  */
 #include "xlators/performance/nl-cache/nl-cache.h"
@@ -76,7 +76,7 @@ listing_complete(struct nl *nl, struct gi_inode *dir, struct nl_fd *fd)
     nl_names_clear(&d->names);
     d->names = fd->names;
     fd->names = (struct nl_names){0};
-    d->complete = true;
+    d->complete = d->listed = true;
     d->asked = fd->asked;
     nl->m.listed++;
     nl_dir_grew(nl, d);
@@ -123,14 +123,14 @@ nl_listed(struct nl *nl, struct gi_fop *fop, const struct nl_fop *f)
 /* ---- made by us ---- */
 
 void
-nl_made_directory(struct nl *nl, struct gi_fop *fop)
+nl_made_directory(struct nl *nl, struct gi_fop *fop, const struct nl_fop *f)
 {
   struct gi_gfid wanted;
   struct gi_inode *inode;
   struct nl_fop now;
   struct nl_dir *d;
 
-  if (!nl_options(nl)->positive || !gi_iatt_valid(&fop->rsp.stat) || !gi_dict_get_gfid(fop->xdata, "gfid-req", &wanted) ||
+  if (f->seq < nl->unknown || !gi_iatt_valid(&fop->rsp.stat) || !gi_dict_get_gfid(fop->xdata, "gfid-req", &wanted) ||
       !gi_gfid_equal(&wanted, &fop->rsp.stat.gfid))
     return;
   inode = gi_inode_get(fop->graph, &fop->rsp.stat.gfid);
@@ -138,7 +138,8 @@ nl_made_directory(struct nl *nl, struct gi_fop *fop)
   if (nl_may_keep(nl, inode, &now)) {
     d = nl_dir_get(nl, inode);
     d->complete = true;
-    d->asked = now.asked;
+    d->listed = false;
+    d->asked = f->asked;
     nl_dir_grew(nl, d);
   }
   gi_inode_unref(&inode);
