@@ -22,7 +22,7 @@ messages='.messages - (.kinds.RELEASE // 0) - (.kinds.STAT // 0) - ([.kinds.FXAT
 # What the client trusts does not end meanwhile: how long all this takes should not matter.
 count() {
   "$GLUSTERISH_SRCDIR/tests/bench/counts" --files 25 --json "$counts" --set features.cache-invalidation-timeout=3600 \
-    create stat overwrite read rename unlink
+    create stat mkdir symlink overwrite read rename unlink
 }
 
 of() { jq -c --arg o "$1" '.operations[] | select(.operation == $o)' "$counts"; }
@@ -30,6 +30,8 @@ of() { jq -c --arg o "$1" '.operations[] | select(.operation == $o)' "$counts"; 
 # operation, messages, calls
 ceilings='create 2.6 32
 stat 0.4 3
+mkdir 1.6 14
+symlink 1.6 10
 overwrite 4.8 26
 read 2.5 14
 rename 2.6 16
