@@ -22,7 +22,10 @@ posix_prepare_fsync(struct posix_op *op)
   if (op->fop->args.datasync)
     return 0; /* times are no part of that promise, and writing them would cost a journal commit */
   inode = gi_inode_ref(op->fop->fd->inode);
-  posix_md_flush(op->p, posix_inode_of(op->p, inode), op->fd);
+  if (op->fop->caller.pid == GI_PID_HEAL)
+    posix_md_flush(op->p, posix_inode_of(op->p, inode), op->fd);
+  else
+    posix_md_flush_for_sync(op->p, posix_inode_of(op->p, inode), op->fd);
   gi_inode_unref(&inode);
   return 0;
 }

@@ -36,7 +36,8 @@
 #define FLUSH_DELAY (GI_NSEC_PER_SEC / 2)
 #define FLUSH_SOON (20 * GI_NSEC_PER_MSEC)
 #define FLUSH_SLOW (5 * GI_NSEC_PER_MSEC)
-#define FLUSH_BATCH 256 /* written in one turn */
+#define TICK (int64_t)(4 * GI_NSEC_PER_MSEC) /* the kernel's file systems stamp no finer, and write what fsync(2) finds */
+#define FLUSH_BATCH 256                      /* written in one turn */
 
 void
 posix_md_encode(const struct posix_times *t, uint8_t out[MDATA_DISK])
@@ -275,6 +276,7 @@ posix_md_wrote(struct posix_op *op, struct posix_inode *pi)
 {
   if (!op->wrote)
     return;
+  pi->md_disk = (struct posix_times){0};
   if (same_times(&op->times, &pi->times))
     mark_clean(pi);
   else
@@ -370,6 +372,7 @@ posix_md_flush(struct posix *p, struct posix_inode *pi, int fd)
   else
     err = write_by_gfid(p, pi, raw);
   mark_clean(pi);
+  pi->md_disk = err ? (struct posix_times){0} : pi->times;
   p->metrics.mdata_writes++;
   if (err && err != ENOENT && err != ESTALE)
     gi_log(GI_LOG_WARNING, p->name, GI_MSG_POSIX + 11, "cannot write the times of %s: %s",
@@ -377,11 +380,31 @@ posix_md_flush(struct posix *p, struct posix_inode *pi, int fd)
   return err;
 }
 
+static bool
+within_tick(const struct gi_time *a, const struct gi_time *b)
+{
+  int64_t apart = (a->sec - b->sec) * (int64_t)GI_NSEC_PER_SEC + (int64_t)a->nsec - (int64_t)b->nsec;
+
+  return a->sec - b->sec <= 1 && b->sec - a->sec <= 1 && apart < TICK && -apart < TICK;
+}
+
+/* What is left out is written within half a second, as after a change that nobody syncs. */
+void
+posix_md_flush_for_sync(struct posix *p, struct posix_inode *pi, int fd)
+{
+  const struct posix_times *now = &pi->times, *disk = &pi->md_disk;
+
+  if (!pi->md_soon && within_tick(&now->c, &disk->c) && within_tick(&now->m, &disk->m) && within_tick(&now->a, &disk->a))
+    return;
+  posix_md_flush(p, pi, fd);
+}
+
 void
 posix_md_forget(struct posix *p, struct posix_inode *pi)
 {
   (void)p;
   mark_clean(pi);
+  pi->md_disk = (struct posix_times){0};
   pi->md_state = MD_UNKNOWN;
 }
 

@@ -103,6 +103,36 @@ times_follow_writes(struct brick *b, const struct gi_gfid *g, struct gi_fd *fd, 
   assert_int_equal(a, 1000);
 }
 
+static void
+synced_with(struct brick *b, struct gi_fd *fd, const char *path, uint32_t nsec, uint32_t on_disk)
+{
+  struct gi_fop *f = write_at(b, fd, (struct gi_time){2050, nsec});
+  uint8_t raw[57];
+  uint32_t got = 0;
+
+  assert_int_equal(f->rsp.post.mtime.nsec, nsec);
+  f = brick_fop(b, GI_FOP_FSYNC);
+  set_fd(f, fd);
+  assert_ok(brick_run(b, f));
+  assert_int_equal(f->rsp.post.mtime.nsec, nsec); /* seen it is */
+  assert_int_equal(lgetxattr(path, "trusted.glusterfs.mdata", raw, sizeof(raw)), 57);
+  for (int k = 0; k < 4; k++)
+    got = got << 8 | raw[9 + 16 + 8 + 4 + k];
+  assert_int_equal(got, on_disk);
+}
+
+/* A stamp that is no more than a tick younger than the one on the disk costs an fsync nothing, and gets there later. */
+static void
+an_fsync_needs_no_finer_times_than_the_kernels(struct brick *b, struct gi_fd *fd, const char *path)
+{
+  synced_with(b, fd, path, 1000000, 1000000);
+  synced_with(b, fd, path, 2000000, 1000000);
+  synced_with(b, fd, path, 4999999, 1000000);
+  synced_with(b, fd, path, 5000000, 5000000);
+  synced_with(b, fd, path, 999999999, 999999999);
+  synced_with(b, fd, path, 999999999, 999999999);
+}
+
 /* On disk, too, before the mark goes that would make somebody heal it. */
 static void
 times_precede_marks(struct brick *b, const struct gi_gfid *g, struct gi_fd *fd, const char *path)
@@ -113,7 +143,7 @@ times_precede_marks(struct brick *b, const struct gi_gfid *g, struct gi_fd *fd, 
   write_at(b, fd, (struct gi_time){2100, 0});
   assert_ok(brick_xattrop(b, g, GI_XATTROP_ADD32, "trusted.afr.dirty", one, 12));
   mdata_on_disk(path, &c, &m, &a);
-  assert_int_equal(m, 2000);
+  assert_int_equal(m, 2050);
   assert_ok(brick_xattrop(b, g, GI_XATTROP_ADD32, "trusted.afr.dirty", minus, 12));
   mdata_on_disk(path, &c, &m, &a);
   assert_int_equal(c, 2100);
@@ -162,6 +192,7 @@ times_follow_the_clients_stamps(void **state)
   brick_path(b, path, "f");
   assert_ok(brick_create(b, ROOT, "f", &g, &fd)); /* stamped 1000 */
   times_follow_writes(b, &g, fd, path);
+  an_fsync_needs_no_finer_times_than_the_kernels(b, fd, path);
   times_precede_marks(b, &g, fd, path);
   times_that_are_set(b, &g, path);
   gi_fd_unref(&fd);

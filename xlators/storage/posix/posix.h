@@ -109,9 +109,9 @@ struct posix_inode {
   struct gi_list fsyncs;   /* struct posix_op.wait: joined the next fsync */
   struct posix_op *fsync;  /* the one under way */
   struct posix_dir *dir;
-  struct posix_times times;
-  uint32_t counted; /* changes of changelog counters */
-  uint32_t settled; /* 1 + the value of `counted` that has reached the disk; 0: unknown */
+  struct posix_times times, md_disk; /* md_disk: as written to the xattr last; zero: not known */
+  uint32_t counted;                  /* changes of changelog counters */
+  uint32_t settled;                  /* 1 + the value of `counted` that has reached the disk; 0: unknown */
   /* After a failed sync memory may hold data that will never reach the disk, although the next sync succeeds. */
   uint16_t losses;     /* failed syncs */
   uint16_t read_back;  /* value of `losses` when the page cache was dropped last */
@@ -434,6 +434,8 @@ void posix_md_wrote(struct posix_op *op, struct posix_inode *pi);
 void posix_md_overlay(const struct posix_node *n, struct gi_iatt *iatt);
 void posix_md_overlay_inode(struct posix *p, struct gi_inode *inode, struct gi_iatt *iatt, struct gi_dict *xdata);
 int posix_md_flush(struct posix *p, struct posix_inode *pi, int fd); /* fd -1: by gfid; 0 or errno */
+/* The same for an fsync, which need not tell the disk of times that a file system of the kernel would not know either. */
+void posix_md_flush_for_sync(struct posix *p, struct posix_inode *pi, int fd);
 void posix_md_flush_all(struct posix *p);
 void posix_md_forget(struct posix *p, struct posix_inode *pi); /* what is cached no longer describes the disk */
 void posix_md_init(struct posix *p);                           /* the timers */
