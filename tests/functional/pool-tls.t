@@ -112,8 +112,7 @@ ok "and those that it kept count no more" within 5 told 'its certificate "node" 
 # ---- off ----
 
 umount "$WORK/joe"
-NODES=2
-ok "the members of the store have gone over to the new secret" within 60 gone_over
+ok "the members of the store have gone over to the new secret" within 60 gone_over 2
 ok "TLS is switched off" gi_on 1 pool tls disable
 ok "everywhere" within 10 mode_on 2 "without TLS"
 ok "the nodes stay connected" within 20 bothways

@@ -93,10 +93,10 @@ voters() { store_on "$1" /v3/cluster/member/list '{}' | jq '[.members[] | select
 
 # ---- questions ----
 
-# gone_over: the members of the store know each other by the pool's secret of now, on all nodes.
+# gone_over [COUNT]: the members of the store know each other by the pool's secret of now, on all nodes or the first COUNT.
 gone_over() {
   local i
-  for i in $(seq "$NODES"); do
+  for i in $(seq "${1:-$NODES}"); do
     awk -F'[=:]' '$1 == "generation" {g = $2} $1 == "shown" {s = $2} $1 == "trusted" {n++; t = $2}
       END {exit !(g == s && g == t && n == 1)}' "$WORK/n$i/pool" || return 1
   done
