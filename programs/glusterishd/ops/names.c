@@ -119,6 +119,7 @@ gd_names_look(struct gd_op *op, gd_names_fn *then, struct gi_error *err)
   gi_timer_init(&n->timer, op->gd->reactor, go_on, n);
   for (size_t i = 0; i < GI_ARRAY_LEN(members) && !op->by_node; i++)
     look_up(n, gd_op_str(op, members[i]), false);
+  look_up(n, gd_op_str(op, "as"), false); /* also of a node that comes back: it says its name */
   for (size_t i = 0; i < json_array_size(bricks); i++)
     look_up(n, json_string_value(json_array_get(bricks, i)), false);
   for (size_t i = 0; i < json_array_size(addresses); i++)

@@ -574,12 +574,21 @@ gd_op_probe(struct gd_op *op, struct gi_error *err)
 
 /* ---- a node that asks, with a token ---- */
 
+/* Nodes that joined are known by their addresses, whatever name people have for them. */
+static const struct gd_node *
+called(const struct gd *gd, const char *name)
+{
+  const struct gd_node *n = gd_node_of_host(gd, name);
+  GI_CLEANUP_FREE char *number = n ? NULL : gd_host_number(gd, name);
+  return number ? gd_node_seen_at(gd, number) : n;
+}
+
 /* A node that lost its files is again what it was. Nothing changes in the pool, which knows its key, its bricks and its addresses; so it
  * needs no majority either. */
 static int
 admit_again(struct gd_op *op, const char *as, const char *address, struct gi_error *err)
 {
-  const struct gd_node *n = gd_node_of_host(op->gd, as);
+  const struct gd_node *n = called(op->gd, as);
   char uuid[GI_UUID_TEXT];
   if (!n)
     return gi_error_set(err, ENOENT, "%.200s is no other node of this pool (see pool list)", as);

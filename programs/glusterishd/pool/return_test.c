@@ -3,8 +3,11 @@
  * A node that lost its files comes back as what it was, against a store in memory.
  */
 #include "programs/glusterishd/pool/fixture.h"
+#include "rpc/net.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 
 static struct gi_error refused;
@@ -57,6 +60,22 @@ test_who_is_away_may_come_back(void **state)
   assert_string_equal(invited_as("address"), "127.0.0.99");
   assert_string_equal(invited_as("members"), ""); /* of the store it becomes one later */
   assert_non_null(memory_store_get(&store, AWAY));
+}
+
+/* A node that joined with a token is known by its address alone. */
+static void
+test_a_name_of_its_address_will_do(void **state)
+{
+  struct fixture *f = *state;
+  struct gi_net_address address = {.len = sizeof(struct sockaddr_in)};
+  struct sockaddr_in *in = (struct sockaddr_in *)&address.sa;
+  in->sin_family = AF_INET;
+  inet_pton(AF_INET, AWAY_HOST, &in->sin_addr);
+  gd_host_learn(f->gd, "away.example", &address, 1);
+  comes(f, "127.0.0.99", "away.example");
+  assert_int_equal(refused.code, 0);
+  assert_string_equal(invited_as("uuid"), AWAY_ID);
+  assert_string_equal(invited_as("as"), "away.example");
 }
 
 static void
@@ -115,6 +134,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_who_is_away_may_come_back, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_a_name_of_its_address_will_do, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_nobody_knows_may_not, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_a_new_node_does_not_come_with_the_address_of_another, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_it_is_who_it_was, setup, teardown_pool),
