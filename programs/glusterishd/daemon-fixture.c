@@ -47,3 +47,21 @@ daemon_bench_free(struct gd **gd, const char *dir)
   gi_reactor_free(r);
   assert_int_equal(gd_remove_tree(dir, NULL), 0);
 }
+
+/* ---- without a daemon ---- */
+
+char fixture_root[DAEMON_DIR_BYTES];
+
+int
+make_root(void **state)
+{
+  snprintf(fixture_root, sizeof(fixture_root), "/tmp/gd-test.XXXXXX");
+  return mkdtemp(fixture_root) ? 0 : -1;
+}
+
+int
+remove_root(void **state)
+{
+  struct gi_error err;
+  return gd_remove_tree(fixture_root, &err);
+}

@@ -22,4 +22,9 @@ struct gi_xlator_class;
 struct gd *daemon_bench_new(char dir[DAEMON_DIR_BYTES], const struct gi_xlator_class *classes, size_t n);
 void daemon_bench_free(struct gd **gd, const char *dir); /* with reactor and directory */
 
+/* A directory for tests that want no daemon, between cmocka's setup and teardown. */
+extern char fixture_root[DAEMON_DIR_BYTES];
+int make_root(void **state);
+int remove_root(void **state);
+
 #endif

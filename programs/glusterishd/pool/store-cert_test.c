@@ -3,6 +3,7 @@
  * Certificates of the store: those of one pool trust each other, whoever made
  * them, and nobody else.
  */
+#include "programs/glusterishd/daemon-fixture.h"
 #include "programs/glusterishd/pool/pool.h"
 
 #include <openssl/pem.h>
@@ -16,14 +17,13 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-static char root[64];
 static const struct gd_trust ours = {0, "a secret of 32 bytes, no more..."}, theirs = {0, "another"};
 
 /* The directory of a node. */
 static char *
 node(const char *name, const struct gd_trust *trust, const char *address)
 {
-  char *dir = gi_asprintf("%s/%s", root, name);
+  char *dir = gi_asprintf("%s/%s", fixture_root, name);
   struct gi_error err = {0};
   assert_int_equal(gd_mkdir_all(dir, 0700, &err), 0);
   if (gd_store_cert(trust, 1, trust, name, address, dir, NULL, &err))
@@ -78,7 +78,7 @@ static void
 test_the_key_is_for_nobody_else(void **state)
 {
   GI_CLEANUP_FREE char *dir = node("mode", &ours, "192.0.2.1"), *path = gi_asprintf("%s/" GD_STORE_CERT, dir),
-                       *left = gi_asprintf("%s/" GD_STORE_CERT ".new", dir), *target = gi_asprintf("%s/target", root);
+                       *left = gi_asprintf("%s/" GD_STORE_CERT ".new", dir), *target = gi_asprintf("%s/target", fixture_root);
   struct stat st;
   assert_int_equal(stat(path, &st), 0);
   assert_int_equal(st.st_mode & 07777, 0600);
@@ -87,20 +87,6 @@ test_the_key_is_for_nobody_else(void **state)
   GI_CLEANUP_FREE char *again = node("mode", &ours, "192.0.2.1");
   assert_int_equal(lstat(target, &st), -1);
   assert_int_equal(lstat(left, &st), -1);
-}
-
-static int
-make_root(void **state)
-{
-  snprintf(root, sizeof(root), "/tmp/store-cert_test.XXXXXX");
-  return mkdtemp(root) ? 0 : -1;
-}
-
-static int
-remove_root(void **state)
-{
-  struct gi_error err;
-  return gd_remove_tree(root, &err);
 }
 
 int

@@ -3,6 +3,7 @@
  * The pool's authority: what it makes can be used at every moment, and what it
  * takes back is on its list.
  */
+#include "programs/glusterishd/daemon-fixture.h"
 #include "programs/glusterishd/tls/authority.h"
 #include "programs/glusterishd/model/model.h"
 #include "rpc/tls.h"
@@ -23,12 +24,10 @@
 #define TWO "22222222-2222-4222-8222-222222222222"
 #define KILLS 20
 
-static char root[64];
-
 static char *
 path(const char *name)
 {
-  return gi_asprintf("%s/tls/%s", root, name);
+  return gi_asprintf("%s/tls/%s", fixture_root, name);
 }
 
 static bool
@@ -51,7 +50,7 @@ node_usable(void)
 static char *
 node_serial(const json_t *doc)
 {
-  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", root);
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", fixture_root);
   json_t *list = gd_authority_list(dir, doc);
   char *serial = gi_strdup(json_string_value(json_object_get(json_array_get(list, 0), "serial")));
   json_decref(list);
@@ -61,7 +60,7 @@ node_serial(const json_t *doc)
 static void
 put(const json_t *doc, const char *node)
 {
-  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", root);
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", fixture_root);
   struct gi_error err = {0};
   if (gd_authority_put(dir, doc, node, &err))
     fail_msg("%s", err.text);
@@ -70,7 +69,7 @@ put(const json_t *doc, const char *node)
 static void
 give(json_t *doc, const char *name)
 {
-  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", root);
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", fixture_root);
   struct gi_error err = {0};
   struct gd_bundle b = {0};
   if (gd_authority_client(doc, name, &b, &err) || gd_bundle_prepare(dir, doc, &b, &err) ||
@@ -98,7 +97,7 @@ new_authority(void)
 static void
 test_it_makes_renews_and_takes_back(void **state)
 {
-  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", root), *file = path("authority"), *node = path("node.pem");
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", fixture_root), *file = path("authority"), *node = path("node.pem");
   struct gi_error err = {0};
   struct stat st, again;
   assert_null(gd_authority_load(dir));
@@ -144,7 +143,7 @@ test_it_makes_renews_and_takes_back(void **state)
 static void
 test_a_bundle_goes_with_its_document(void **state)
 {
-  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", root), *next = path("clients/.joe"), *joe = path("clients/joe");
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", fixture_root), *next = path("clients/.joe"), *joe = path("clients/joe");
   struct gi_error err = {0};
   struct gd_bundle b = {0};
   json_t *doc = new_authority(), *before = json_deep_copy(doc);
@@ -253,7 +252,7 @@ test_what_is_damaged_is_refused(void **state)
 {
   static const char *const bad[] = {"mode", "certificate", "key"};
   struct gi_error err = {0};
-  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", root);
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", fixture_root);
   for (size_t i = 0; i < GI_ARRAY_LEN(bad); i++) {
     json_t *doc = gd_authority_new(&err);
     json_object_set_new(doc, bad[i], json_string("x"));
@@ -271,20 +270,6 @@ test_names(void **state)
   assert_true(gd_authority_name_ok("host-1.example_org"));
   for (size_t i = 0; i < GI_ARRAY_LEN(bad); i++)
     assert_false(gd_authority_name_ok(bad[i]));
-}
-
-static int
-make_root(void **state)
-{
-  snprintf(root, sizeof(root), "/tmp/authority_test.XXXXXX");
-  return mkdtemp(root) ? 0 : -1;
-}
-
-static int
-remove_root(void **state)
-{
-  struct gi_error err;
-  return gd_remove_tree(root, &err);
 }
 
 int
