@@ -221,7 +221,7 @@ test_a_store_that_was_begun_is_filled(void **state)
   memory_store_clear(&store);
   follow(f);
   assert_int_equal(store.keys.n, 0); /* it had something: whoever emptied it knows why */
-  restart(f);                   /* as far as the file says nothing was ever in it */
+  restart(f);                        /* as far as the file says nothing was ever in it */
   turns(f, 5);
   assert_non_null(memory_store_get(&store, GD_PREFIX "pool"));
   assert_agreed(f, "", 0);
