@@ -17,6 +17,7 @@ accept an old layout|18|--workload moved --mishaps none
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|40|--workload register --mishaps disk-faults,brick-crash,partition
 believe in locks that a majority dropped|26|--workload locks --mishaps cut,brick-crash
+believe names for longer than a lease|10|--workload names --layers nl-cache --mishaps none
 believe that a name is absent which was made|1|--workload names --layers nl-cache --mishaps none
 bring back what good copies lack|15|--workload names --mishaps cut
 bring data to the disk before its counters|113|--workload register --mishaps power-loss

@@ -34,7 +34,11 @@ life_of_names(const struct nl *nl)
 bool
 nl_is_recent(const struct nl *nl, uint64_t asked)
 {
-  return gi_promise_left(life_of_names(nl), asked, gi_now(nl->x->reactor)) > 0;
+  uint64_t life = life_of_names(nl);
+
+  if (GI_BROKEN("believe names for longer than a lease"))
+    life *= 8;
+  return gi_promise_left(life, asked, gi_now(nl->x->reactor)) > 0;
 }
 
 bool
