@@ -244,6 +244,8 @@ uint32_t di_layout_start(const struct di *d, const struct gi_loc *loc, const str
 /* A new one for a directory on the subvolumes of `mask`. On a task: asks for sizes. Owned by the caller. */
 struct di_layout *di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid,
                                  uint64_t mask);
+/* The directory has the layout that it was made with: a file elsewhere than where its name belongs has a linkto file there. */
+bool di_announces(const struct di *d, const struct gi_inode *dir);
 /* Why nothing can be made at a name that belongs nowhere. */
 int di_hole_err(const struct di *d);
 enum di_unhashed { DI_UNHASHED_NO, DI_UNHASHED_AUTO, DI_UNHASHED_YES };

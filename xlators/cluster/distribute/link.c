@@ -117,14 +117,27 @@ follow(struct linking *k)
 
 /* ---- the operation ---- */
 
+/* Where another layout has been written the name may be on a subvolume where it does not belong any more. 0: it is free. */
+static int
+is_free(struct linking *k)
+{
+  struct gi_iatt stat;
+  int child, err;
+
+  if (di_announces(k->d, k->fop->loc2.parent))
+    return 0;
+  err = di_resolve(k->d, k->fop, &k->fop->loc2, &child, &stat);
+  return err == ENOENT ? 0 : err ? err : EEXIST;
+}
+
 static int
 link_once(struct linking *k)
 {
   struct gi_iatt stat = {.gfid = k->inode->gfid};
   struct di_locks locks = {0};
-  int err = 0;
+  int err = is_free(k);
 
-  if (k->hashed != k->child) {
+  if (!err && k->hashed != k->child) {
     err = di_lock_name(k->d, k->fop, &locks, k->hashed, &k->fop->loc2);
     if (!err)
       err = di_linkto_make(k->d, k->fop, &k->fop->loc2, &stat, k->hashed, k->child);

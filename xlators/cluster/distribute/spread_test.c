@@ -221,6 +221,29 @@ test_unlink_says_what_is_meant(void **state)
   fake_stack_free(s);
 }
 
+/* Nothing says so where the name belongs since the directory has another layout. */
+static void
+test_link_to_a_name_that_is_elsewhere(void **state)
+{
+  for (uint32_t commit = 0; commit < 2; commit++) {
+    struct holding h[4] = {[3] = {.file = true}};
+    struct fake_stack *s = stack_with_dir(4, commit);
+    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(3, 4)), *k = fake_fop(s, GI_FOP_LINK);
+
+    for (unsigned i = 0; i < 4; i++) {
+      h[i].part = &parts[i];
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_holding, .arg = &h[i]});
+    }
+    fake_submit(s, f);
+    gi_loc_set_inode(&k->loc, fake_inode(s, FILE_GFID));
+    gi_fop_set_entry(k, &k->loc2, fake_inode(s, DIR_GFID), name_on(2, 4));
+    fake_submit(s, k);
+    assert_int_equal(k->rsp.err, commit ? EEXIST : 0);
+    assert_int_equal(fake_count(s, 3, GI_FOP_LINK), !commit); /* as long as all is as it was made one message is saved */
+    fake_stack_free(s);
+  }
+}
+
 /* ---- a file that has moved from the first subvolume to the second, but for the end ---- */
 
 static char ends[64]; /* T the target gets times, R the source becomes a linkto file, X the target's linkto attribute goes */
@@ -818,6 +841,7 @@ main(void)
       cmocka_unit_test(test_unlink_says_what_is_meant),
       cmocka_unit_test(test_file_with_a_note_keeps_its_name),
       cmocka_unit_test(test_lookup_ends_a_move_with_all_attributes),
+      cmocka_unit_test(test_link_to_a_name_that_is_elsewhere),
       cmocka_unit_test(test_committed_layout_is_conclusive),
       cmocka_unit_test(test_down_is_not_absent),
       cmocka_unit_test(test_file_and_directory_of_one_name),
