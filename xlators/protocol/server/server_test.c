@@ -82,6 +82,26 @@ test_squash(void **state)
   bench_free(b);
 }
 
+/* Mounts are told to a rebalance that the brick trusts, and the child is not asked. */
+static void
+test_mounts(void **state)
+{
+  struct bench *b = bench_new("option auth.login.child-0.allow joe\noption auth.login.joe.password s\n",
+                              "option username joe\noption password s\n", true);
+  static const int32_t pids[] = {GI_PID_REBALANCE, 17};
+
+  for (unsigned i = 0; i < 2; i++) {
+    struct gi_fop *f = fake_fop(b->client, GI_FOP_GETXATTR);
+    f->loc.gfid = gi_gfid_root;
+    f->args.name = GI_MOUNTS_KEY;
+    f->caller.pid = pids[i];
+    bench_submit(b, f);
+    assert_int_equal(f->rsp.ret >= 0 && gi_dict_get(f->rsp.dict, GI_MOUNTS_KEY), i == 0);
+    assert_int_equal(fake_count(b->server, 0, GI_FOP_GETXATTR), i);
+  }
+  bench_free(b);
+}
+
 static uint32_t groups_of[700];
 
 /* A reply tells how many groups arrived, and that they are the ones sent. */
@@ -513,6 +533,7 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_mounts),
       cmocka_unit_test(test_squash),
       cmocka_unit_test(test_any_number_of_groups),
       cmocka_unit_test(test_manage_gids),
