@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files that are not as they should be: what renames and moves have left when
+ * somebody was killed, and names that are not where they belong.
+ */
+#include "xlators/cluster/distribute/spread-fixture.h"
+
+/* The file is on the last of four subvolumes, whatever its name. */
+static void
+say_on_the_last(struct gi_fop *fop, void *arg)
+{
+  if (!fop->loc.name && gi_fop_gfid(fop)->b[0] == DIR_GFID)
+    say_dir(fop, arg);
+  else if (arg == &parts[3])
+    say_file(fop, NULL);
+  else
+    gi_fop_fail(fop, ENOENT);
+}
+
+/* Nothing says so where the name belongs since the directory has another layout. */
+static void
+test_link_to_a_name_that_is_elsewhere(void **state)
+{
+  for (uint32_t commit = 0; commit < 2; commit++) {
+    struct fake_stack *s = stack_with_dir(4, commit);
+    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(3, 4)), *k = fake_fop(s, GI_FOP_LINK);
+
+    for (unsigned i = 0; i < 4; i++)
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_on_the_last, .arg = &parts[i]});
+    fake_submit(s, f);
+    gi_loc_set_inode(&k->loc, fake_inode(s, FILE_GFID));
+    gi_fop_set_entry(k, &k->loc2, fake_inode(s, DIR_GFID), name_on(2, 4));
+    fake_submit(s, k);
+    assert_int_equal(k->rsp.err, commit ? EEXIST : 0);
+    assert_int_equal(fake_count(s, 3, GI_FOP_LINK), !commit); /* as long as all is as it was made one message is saved */
+    fake_stack_free(s);
+  }
+}
+
+/* ---- a file that has moved from the first subvolume to the second, but for the end ---- */
+
+static char ends[64]; /* T the target gets times, R the source becomes a linkto file, X the target's linkto attribute goes */
+
+static void
+say_almost_moved(struct gi_fop *fop, void *arg)
+{
+  bool target = arg == &parts[1], ended = strchr(ends, 'X');
+
+  if (!fop->loc.name && gi_fop_gfid(fop)->b[0] == DIR_GFID) {
+    say_dir(fop, arg);
+    return;
+  }
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? 0644 : 0644 | DI_MOVING));
+  fop->rsp.stat.mtime.sec = target ? 7 : 5;
+  if (!target || !ended)
+    gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".linkto", target ? "child-0" : "child-1");
+}
+
+static void
+see_end(struct gi_fop *fop, void *arg)
+{
+  bool target = arg == &parts[1];
+
+  if (fop->kind == GI_FOP_REMOVEXATTR)
+    strcat(ends, "X");
+  else if (target && fop->args.valid & GI_SET_MTIME && fop->args.iatt.mtime.sec == 5)
+    strcat(ends, "T");
+  else if (!target && (fop->args.iatt.mode & 07777) == DI_LINKTO_MODE)
+    strcat(ends, "R");
+}
+
+static void
+test_lookup_ends_a_move_with_all_attributes(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 2));
+
+  ends[0] = '\0';
+  for (unsigned i = 0; i < 2; i++) {
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_almost_moved, .arg = &parts[i]});
+    fake_script_always(s, i, GI_FOP_SETATTR, (struct fake_reply){.fill = see_end, .arg = &parts[i]});
+    fake_script_always(s, i, GI_FOP_REMOVEXATTR, (struct fake_reply){.fill = see_end, .arg = &parts[i]});
+  }
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_string_equal(ends, "TRX");
+  assert_int_equal(fake_count(s, 0, GI_FOP_GETXATTR), 2);
+  fake_stack_free(s);
+}
+
+/* ---- the note of a rename ---- */
+
+static bool still_noted;
+
+static void
+say_noted(struct gi_fop *fop, void *arg)
+{
+  if (!fop->loc.name) {
+    say_dir(fop, arg);
+    return;
+  }
+  say_file(fop, NULL);
+  if (still_noted)
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".rename", "", 1);
+}
+
+/* What the rename has left elsewhere would have the name again. */
+static void
+test_file_with_a_note_keeps_its_name(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  const char *name = name_on(0, 2);
+  struct gi_fop *f, *u;
+
+  for (unsigned i = 0; i < 4; i++) {
+    still_noted = i < 2;
+    f = entry_fop(s, GI_FOP_LOOKUP, name);
+    u = entry_fop(s, i & 1 ? GI_FOP_RENAME : GI_FOP_UNLINK, name);
+    fake_script_clear(s);
+    fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_noted, .arg = &parts[0]});
+    fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.ret, 0);
+    gi_loc_set_inode(&u->loc, fake_inode(s, FILE_GFID));
+    if (u->kind == GI_FOP_RENAME)
+      gi_fop_set_entry(u, &u->loc2, fake_inode(s, DIR_GFID), "other");
+    if (still_noted || u->kind == GI_FOP_UNLINK)
+      fake_submit(s, u);
+    assert_int_equal(u->rsp.err, still_noted ? ENOTCONN : 0);
+    assert_int_equal(fake_count(s, 0, GI_FOP_UNLINK), i >= 2);
+  }
+  assert_int_equal(fake_count(s, 0, GI_FOP_RENAME), 0);
+  fake_stack_free(s);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_link_to_a_name_that_is_elsewhere),
+      cmocka_unit_test(test_lookup_ends_a_move_with_all_attributes),
+      cmocka_unit_test(test_file_with_a_note_keeps_its_name),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
