@@ -10,7 +10,7 @@ build_packages=(gcc make autoconf automake libtool pkg-config libfuse3-dev fuse3
   uuid-dev libjansson-dev libxml2-dev libssl-dev libxxhash-dev libcmocka-dev libedit-dev
   libcurl4-openssl-dev systemtap-sdt-dev)
 pgbench_packages=(postgresql postgresql-contrib)
-test_packages=(attr acl chromium curl jq openssl procps util-linux iproute2 python3-minimal glusterfs-server clang libclang-rt-14-dev libc6-dev
+test_packages=(attr acl rsync chromium curl jq openssl procps util-linux iproute2 python3-minimal glusterfs-server clang libclang-rt-14-dev libc6-dev
   clang-format-14 prometheus etcd-server strace qemu-utils)
 
 # Installs those of the named packages that are missing.
