@@ -30,7 +30,7 @@
 #define PAUSE_MIN (1 * GI_NSEC_PER_SEC)
 #define PAUSE_MAX (5 * GI_NSEC_PER_SEC) /* a disk that has room again is not waited for longer */
 #define LONG_LIFE (30 * GI_NSEC_PER_SEC)
-#define MSG (GI_MSG_MGMT + 130)
+#define MSG (GI_MSG_MGMT + 260)
 
 struct gd_etcd {
   struct gd_pool *pool;

@@ -19,7 +19,7 @@
 #define TICK (1 * GI_NSEC_PER_SEC)
 #define NEVER_CAME 60 /* ticks */
 #define ADMIT_MS 5000
-#define MSG (GI_MSG_MGMT + 180)
+#define MSG (GI_MSG_MGMT + 270)
 
 static const char *
 name_of(const json_t *m)
@@ -345,7 +345,7 @@ old_address_gone(void *arg, const struct gd_key_answer *a)
   struct gd_pool *p = arg;
   if (a->code || !p->etcd)
     return;
-  gi_log(GI_LOG_WARNING, GD_NAME, MSG + 4, "this node is not at %s any more: it comes again as a new member of the store",
+  gi_log(GI_LOG_WARNING, GD_NAME, MSG + 7, "this node is not at %s any more: it comes again as a new member of the store",
          p->address);
   gd_members_drop_own(p);
 }
