@@ -100,6 +100,21 @@ counts_still(const struct di *d, const struct di_found *f, const struct gi_fop *
   return to >= 0 && (f->file >> to & 1) && di_is_unfinished(d, gi_fan_reply(&f->ask.fan, (unsigned)to));
 }
 
+bool
+di_has_note(const struct di *d, const struct gi_fop *reply)
+{
+  uint32_t mode = reply->rsp.stat.mode;
+
+  return gi_dict_get(reply->rsp.xdata, d->note_key) && (S_ISDIR(mode) || (S_ISREG(mode) && !di_is_linkto(d, reply)));
+}
+
+int
+di_found_note(const struct di *d, const struct di_found *f)
+{
+  di_foreach(i, f->dir) if (di_has_note(d, gi_fan_reply(&f->ask.fan, (unsigned)i))) return (int)i;
+  return -1;
+}
+
 /* As long as the move is not finished the source counts: whoever uses it changes both, and locks are there. */
 unsigned
 di_found_file(const struct di *d, const struct di_found *f)

@@ -289,14 +289,6 @@ settle(struct note *n)
   return err;
 }
 
-bool
-di_has_note(const struct di *d, const struct gi_fop *reply)
-{
-  uint32_t mode = reply->rsp.stat.mode;
-
-  return gi_dict_get(reply->rsp.xdata, d->note_key) && (S_ISDIR(mode) || (S_ISREG(mode) && !di_is_linkto(d, reply)));
-}
-
 void
 di_note_know(struct di *d, const struct gi_gfid *gfid, bool noted)
 {
@@ -317,13 +309,6 @@ di_note_hinders(struct di *d, const struct gi_gfid *gfid)
 
   gi_inode_unref(&inode);
   return noted ? ENOTCONN : 0;
-}
-
-int
-di_found_note(const struct di *d, const struct di_found *f)
-{
-  di_foreach(i, f->dir) if (di_has_note(d, gi_fan_reply(&f->ask.fan, (unsigned)i))) return (int)i;
-  return -1;
 }
 
 void
