@@ -255,7 +255,9 @@ sim_model_out(struct sim_model *m, unsigned writer, unsigned file, uint64_t begi
     struct write *w = &m->write[i];
     if (!is_early(w, writer, file) || w->end > begin)
       continue;
-    judge(arg, i + 1, copies_that_count(m, i + 1));
+    uint32_t copies = copies_that_count(m, i + 1);
+    judge(arg, i + 1, copies);
+    w->dropped &= !(copies & ~w->lost); /* lost by who had it first, while it was on its way to the others */
     w->out = now;
   }
   pass_early(m);

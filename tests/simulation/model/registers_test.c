@@ -375,6 +375,24 @@ test_early_and_on_its_way(void **state)
   assert_int_equal(j.bricks, 0);
 }
 
+/* One brick has lost it before the others have it: they have it since. If nobody has, the writer must be told. */
+static void
+test_early_and_lost_on_its_way(void **state)
+{
+  struct bench *t = *state;
+  store(t, put_early(t), 4);
+  lose(t, 2, 1);
+  store(t, 1, 3);
+  all_out(t);
+  sync_file(t);
+  expect(t);
+  store(t, put_early(t), 4);
+  lose(t, 2, 2);
+  all_out(t);
+  sync_file(t);
+  expect_violation(t);
+}
+
 /* A write of another client may come before one that was answered early, or after. */
 static void
 test_early_and_another(void **state)
@@ -459,6 +477,7 @@ main(void)
       T(test_early),
       T(test_early_writes_over_each_other),
       T(test_early_and_on_its_way),
+      T(test_early_and_lost_on_its_way),
       T(test_early_and_another),
       T(test_early_and_synced),
       T(test_early_and_lost),
