@@ -44,14 +44,14 @@ like "$help" "Option: template\.largest-write$" "its option too"
 layers() { gi system:: getspec v | sed -n 's/^ *type \(features\|performance\|debug\)/\1/p' | tr '\n' ' '; }
 
 must "a volume starts" start_volume v 1
-is "$(layers)" "features/utime performance/md-cache performance/write-behind performance/open-behind performance/quick-read performance/io-threads debug/io-stats " "it is off by default"
+is "$(layers)" "features/utime performance/md-cache performance/write-behind performance/open-behind performance/quick-read performance/nl-cache performance/io-threads debug/io-stats " "it is off by default"
 must "it mounts" mount_volume v "$WORK/mnt"
 big() { dd if=/dev/zero of="$WORK/mnt/file" bs=64K count=1 oflag=direct; }
 ok "large writes pass" big
 
 ok "it is switched on" gi volume set v features.template on
 ok "its option is set" gi volume set v template.largest-write 32KB
-is "$(layers)" "features/utime features/template performance/md-cache performance/write-behind performance/open-behind performance/quick-read performance/io-threads debug/io-stats " "it stands where its class says"
+is "$(layers)" "features/utime features/template performance/md-cache performance/write-behind performance/open-behind performance/quick-read performance/nl-cache performance/io-threads debug/io-stats " "it stands where its class says"
 like "$(gi system:: getspec v)" "option largest-write 32KB" "with its option"
 refused() { ! big 2>"$WORK/why" && grep -q "File too large" "$WORK/why"; }
 ok "it joins the running graph and refuses large writes" within 10 refused
