@@ -313,8 +313,11 @@ gd_members_drop_own(struct gd_pool *p)
 static void
 old_id_gone(void *arg, const struct gd_key_answer *a)
 {
-  if (!a->code)
-    gi_log(GI_LOG_INFO, GD_NAME, MSG + 2, "this node's lost member of the store is removed; it comes again as a new one");
+  struct gd_pool *p = arg;
+  if (a->code)
+    return;
+  p->lost = false; /* what the store knows next as its member is the new one */
+  gi_log(GI_LOG_INFO, GD_NAME, MSG + 2, "this node's lost member of the store is removed; it comes again as a new one");
 }
 
 static void
@@ -322,6 +325,8 @@ replace_lost(void *arg, const struct gd_key_answer *a)
 {
   struct gd_pool *p = arg;
   gi_timer_set(&p->balance, TICK);
+  if (p->etcd) /* it has come again meanwhile */
+    return;
   const json_t *own = a->code ? NULL : gd_member_of(a->members, &p->gd->uuid);
   if (own)
     p->kv->ops->member(p->kv, GD_KEY_REMOVE, id_of(own), old_id_gone, p);
@@ -412,6 +417,7 @@ gd_members_tick(void *arg)
     gd_members_drop_own(p);
     p->lost = true;
   }
+  p->lost = p->lost && !p->etcd; /* the one that runs is the new one */
   if (p->lost || p->etcd)
     p->kv->ops->members(p->kv,
                         p->lost                                               ? replace_lost
@@ -420,5 +426,4 @@ gd_members_tick(void *arg)
                         p);
   else
     gi_timer_set(&p->balance, TICK);
-  p->lost = p->lost && !p->etcd;
 }
