@@ -24,7 +24,7 @@ written() {
 
 counts_begin "$WORK/mnt" "$client" "$bricks" "$WORK/dumps"
 read -r bytes messages < <(written)
-ok "a database is filled" as_postgres "$pg_bin/pgbench" -h "$WORK/run" -i -q -s 5 bench
+ok "a database is filled" as_postgres "$pg_bin/pgbench" -h "$WORK/run" -i -q -s 2 bench
 read -r bytes_after messages_after < <(written)
 counts=$(counts_end 1) || counts='{}'
 bytes=$((bytes_after - bytes)) messages=$((messages_after - messages))
