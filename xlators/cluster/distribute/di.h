@@ -17,6 +17,8 @@
 #include "libglusterish/graph.h"
 #include "libglusterish/task.h"
 
+#include <errno.h>
+
 #define GI_MSG_DISTRIBUTE 108500 /* base of message ids */
 #define DI_MAGIC 0x1d0d1501u
 
@@ -105,6 +107,13 @@ di_all(const struct di *d)
 int di_index(const struct di *d, const struct gi_xlator *child);
 /* The subvolume of that name; -1: none. A name that a graph with a read-ahead per subvolume wrote counts too. */
 int di_by_name(const struct di *d, const char *name);
+
+/* It is not where it was, by name or by gfid: removed, moved by a rebalance, or replaced by a rename. */
+static inline bool
+di_is_gone(int err)
+{
+  return err == ENOENT || err == ESTALE;
+}
 
 /* ---- inodes and descriptors ---- */
 

@@ -264,13 +264,6 @@ means_another(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid)
   return !di_fop_of(fop, d)->expects && gi_dict_get_gfid(fop->xdata, GI_EXPECTED_KEY, &want) && !gi_gfid_equal(&want, gfid);
 }
 
-/* It is not where it was: removed, moved by a rebalance, or replaced by a rename. */
-static bool
-gone(int err)
-{
-  return err == ENOENT || err == ESTALE;
-}
-
 /* The file first: a linkto file that is left over is found to lead nowhere, a file without one is found everywhere. *again: what has the
  * name has to be found out once more. */
 static int
@@ -299,7 +292,7 @@ unlink_once(struct di *d, struct gi_fop *fop, bool *again)
   if (!err) {
     expect(d, fop, &stat.gfid);
     err = di_pass(d, fop, (unsigned)child);
-    *again = gone(err);
+    *again = di_is_gone(err);
   }
   if (!err && hashed >= 0 && hashed != child)
     GI_IGNORE(di_linkto_remove(d, fop, &fop->loc, (unsigned)hashed, false)); /* then a lookup does */
@@ -342,7 +335,7 @@ di_unlink_done(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct di *d = di_of(x);
 
-  if (fop->rsp.ret < 0 && gone(fop->rsp.err))
+  if (fop->rsp.ret < 0 && di_is_gone(fop->rsp.err))
     return di_run(d, fop, unlink_name);
   di_parent_attrs(d, fop);
   return GI_PASS;

@@ -64,7 +64,7 @@ while_moving(struct linking *k)
   if (err || target < 0 || target == (int)k->child)
     return err;
   err = link_at(k, (unsigned)target);
-  return err == ENOENT || err == ESTALE ? 0 : err; /* it is not moved any more */
+  return di_is_gone(err) ? 0 : err; /* it is not moved any more */
 }
 
 /* What had got the name was a linkto file. */
@@ -88,7 +88,7 @@ after_move(struct linking *k)
   int at, err;
 
   err = di_find_again(k->d, k->fop, k->inode, k->d->x->children[was]);
-  if (err == EALREADY || err == ENOENT || err == ESTALE)
+  if (err == EALREADY || di_is_gone(err))
     return 0; /* its owner gave it that mode, or it is nowhere else */
   if (err)
     return err;
@@ -166,7 +166,7 @@ link_name(struct di *d, struct gi_fop *fop)
     if (!err)
       err = link_once(&k);
   }
-  if ((err == ENOENT || err == ESTALE) && k.child < d->n &&
+  if (di_is_gone(err) && k.child < d->n &&
       di_find_again(d, fop, k.inode, d->x->children[k.child]) == 0) { /* a rebalance has moved it meanwhile */
     gi_reply_clear(&fop->rsp);
     err = find_places(&k);

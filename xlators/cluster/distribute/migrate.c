@@ -322,7 +322,7 @@ after_moved(struct di *d, struct gi_fop *fop)
     return after_closed(d, fop); /* it has come back since, and what is open is what was left of it when it went */
   if (err || target >= 0)
     err = di_find_again(d, fop, inode, df->to);
-  if (err == ENOENT || err == ESTALE)
+  if (di_is_gone(err))
     return as_it_was(d, fop); /* removed: who has it open goes on with what is open */
   if (err == EALREADY)
     err = 0;
@@ -385,12 +385,6 @@ known_target(const struct di *d, const struct di_inode *i)
   return i->target && gi_now(d->x->reactor) - i->target_asked < TARGET_LIFE ? di_index(d, i->target) : -1;
 }
 
-static bool
-is_gone(int err)
-{
-  return err == ENOENT || err == ESTALE;
-}
-
 static enum gi_verdict
 while_moving(struct di *d, struct gi_fop *fop)
 {
@@ -404,7 +398,7 @@ while_moving(struct di *d, struct gi_fop *fop)
       asked = true;
       err = learn_target(d, fop, inode, &target);
     }
-    if (is_gone(err) && change && di_fop_of(fop, d)->tries < TRIES)
+    if (di_is_gone(err) && change && di_fop_of(fop, d)->tries < TRIES)
       return after_gone(d, fop); /* the move has ended meanwhile: the target may lack the change */
     if (err && change)
       return gi_fop_fail(fop, err);
@@ -412,8 +406,8 @@ while_moving(struct di *d, struct gi_fop *fop)
       return as_it_was(d, fop);
     err = change ? repeat(d, fop, (unsigned)target) : 0;
     target = -1;
-  } while (is_gone(err) && !asked);
-  if (err && !is_gone(err)) /* gone, though the source has just named it: nobody moves it any more */
+  } while (di_is_gone(err) && !asked);
+  if (err && !di_is_gone(err)) /* gone, though the source has just named it: nobody moves it any more */
     return gi_fop_fail(fop, err);
   as_it_was(d, fop);
   di_hide_marks(fop, &inode->gfid);

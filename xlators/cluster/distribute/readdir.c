@@ -112,7 +112,7 @@ open_late(struct di *d, struct gi_fop *fop, unsigned child)
   err = di_do_drop(d, h, child);
   if (!err)
     df->opened |= 1ull << child;
-  if (err == ENOENT || err == ESTALE)
+  if (di_is_gone(err))
     df->absent |= 1ull << child;
   return err;
 }
@@ -207,7 +207,7 @@ look(struct listing *l, const struct gi_dirent *e, unsigned leaf)
 
   if (!err)
     return h;
-  if (err != ENOENT && err != ESTALE)
+  if (!di_is_gone(err))
     l->err = err;
   gi_fop_unref(h);
   return NULL;

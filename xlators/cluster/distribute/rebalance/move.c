@@ -240,18 +240,12 @@ follow_removal(struct move *m)
   return err ? err : ENOENT;
 }
 
-static bool
-is_gone(int err)
-{
-  return err == ENOENT || err == ESTALE;
-}
-
 int
 di_move_remove_name(struct move *m)
 {
   int err = GI_BROKEN("leave the source of a move") ? 0 : di_linkto_remove(m->f.r->d, m->f.r->base, m->loc, m->f.from, false);
 
-  return is_gone(err) ? follow_removal(m) : err;
+  return di_is_gone(err) ? follow_removal(m) : err;
 }
 
 int
@@ -259,7 +253,7 @@ di_move_keep_name(struct move *m)
 {
   int err = di_do_drop(m->f.r->d, name_fop(m, GI_FOP_LOOKUP), m->f.from);
 
-  return is_gone(err) ? follow_removal(m) : err;
+  return di_is_gone(err) ? follow_removal(m) : err;
 }
 
 /* The source is gone, and what was to become its copy leads nowhere. */
@@ -295,7 +289,7 @@ retire(struct move *m)
 
   GI_ASSERT(m->switched || m->replaced);
   m->switched = true;
-  if (err && !is_gone(err))
+  if (err && !di_is_gone(err))
     return err; /* gone: its last name was removed, which is seen when names are */
   return drop_xattr(m, m->f.to, m->f.r->d->linkto_key);
 }
@@ -403,7 +397,7 @@ compare(struct move *m, bool *differs)
 {
   int err = di_do_drop(m->f.r->d, di_own_fop(m->f.r->base, GI_FOP_LOOKUP, &m->f.gfid), m->f.from);
 
-  return err && !is_gone(err) ? err : di_reb_compare(&m->f, differs); /* gone: that is seen when both are exchanged */
+  return err && !di_is_gone(err) ? err : di_reb_compare(&m->f, differs); /* gone: that is seen when both are exchanged */
 }
 
 int

@@ -71,5 +71,5 @@ di_reb_stray(struct di_reb *r, const struct gi_loc *loc, unsigned child)
       break;
     err = locked(r, loc, child, (unsigned)at, &stat.gfid);
   }
-  return err == ENOENT || err == ESTALE || err == EBUSY ? 0 : err; /* it is gone, or something else by now */
+  return di_is_gone(err) || err == EBUSY ? 0 : err; /* it is gone, or something else by now */
 }

@@ -205,7 +205,7 @@ account(struct di_reb *r, const char *name, unsigned from, int err)
 
   if (!err)
     r->moved++;
-  if (!err || err == ENOENT || err == ESTALE || err == ECANCELED || err == EALREADY)
+  if (!err || di_is_gone(err) || err == ECANCELED || err == EALREADY)
     return;
   if (skipped)
     r->skipped++;
@@ -302,7 +302,7 @@ send_name(struct walk *w, const struct place *p, const struct gi_dirent *e, unsi
   }
   err = hashed == from ? 0 : di_resolve(r->d, r->base, &loc, &at, &stat);
   if (err)
-    return err == ENOENT || err == ESTALE ? 0 : err;
+    return di_is_gone(err) ? 0 : err;
   all = di_reb_collect(r, from, &e->stat, p->inode, e->name);
   if (all)
     start_errand(w, &(struct errand){.names = all, .from = from});
@@ -360,7 +360,7 @@ shown_before(const struct walk *w, const struct place *p, unsigned child, const 
 
     *shown = !err && S_ISDIR(fop->rsp.stat.mode);
     gi_fop_unref(fop);
-    if (err && err != ENOENT && err != ESTALE)
+    if (err && !di_is_gone(err))
       return err;
   }
   return 0;
@@ -400,7 +400,7 @@ entry(struct walk *w, struct place *p, unsigned child, struct gi_dirent *e)
     return 0;
   err = attributes(r, p, child, e, &linkto);
   if (err)
-    return err == ENOENT || err == ESTALE ? 0 : err; /* it is gone */
+    return di_is_gone(err) ? 0 : err; /* it is gone */
   if (S_ISDIR(e->stat.mode))
     return directory_found(w, p, child, e);
   if (r->command == DI_REB_LAYOUT)
