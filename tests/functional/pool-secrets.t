@@ -12,24 +12,13 @@ log() { cat "$WORK/n$1/log/glusterishd.log"; }
 
 # ---- whoever listens ----
 
-cat >"$WORK/listen.py" <<'PY'
-import socket, sys
-s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-s.bind((sys.argv[1], 0))
-with open(sys.argv[2], "wb", buffering=0) as f:
-    print("listens", flush=True)
-    while True:
-        f.write(s.recv(65536))
-PY
-ip netns exec "$SWITCH" python3 "$WORK/listen.py" v1 "$WORK/heard" >"$WORK/listen.out" 2>&1 &
-listener=$!
-within 10 grep -q listens "$WORK/listen.out"
+listen_on 1 "$WORK/heard"
 must "the second node comes" gi_on 1 peer probe "${ADDR[2]}"
 heard() { grep -aq "$1" "$WORK/heard"; }
 ok "somebody hears the invitation" within 10 heard '"sealed"'
 nok "and not the secret" grep -aqF "$(secret 1)" "$WORK/heard"
 is "$(secret 2)" "$(secret 1)" "which the new node knows"
-kill "$listener"
+kill "$LISTENER"
 token=$(gi_on 2 pool token)
 must "the third node joins with a token" gi_on 3 pool join "$token@${ADDR[2]}"
 is "$(secret 3)" "$(secret 1)" "and knows it, too"

@@ -58,19 +58,7 @@ ok "TLS is demanded" gi_on 2 pool tls require
 ok "by all" within 10 mode_on 1 "with TLS only"
 ok "the nodes are connected" within 20 bothways
 
-# Everything that leaves the second node, as a stranger on the way sees it.
-cat >"$WORK/sniff.py" <<'PY'
-import socket, sys
-s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-s.bind((sys.argv[1], 0))
-with open(sys.argv[2], "wb", buffering=0) as f:
-    print("listens", flush=True)
-    while True:
-        f.write(s.recv(65536))
-PY
-ip netns exec "$SWITCH" python3 "$WORK/sniff.py" v2 "$WORK/seen" >"$WORK/sniff.out" 2>&1 &
-sniff_pid=$!
-within 10 grep -q listens "$WORK/sniff.out"
+listen_on 2 "$WORK/seen"
 # A connection that was there before is made anew soon, not at once.
 unheard() {
   local from
@@ -80,7 +68,7 @@ unheard() {
     ! tail -c "+$((from + 1))" "$WORK/seen" | grep -aq "nobody may hear"
 }
 ok "a secret is on the other node, and the network has heard something, but no word of it" within 30 unheard
-kill "$sniff_pid"
+kill "$LISTENER"
 
 # ---- a new node ----
 

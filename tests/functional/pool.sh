@@ -13,6 +13,7 @@ NODES=0
 declare -A ADDR NODE_PID
 POOL_NET=
 SWITCH=
+LISTENER=
 
 require_pool() {
   require_root
@@ -128,6 +129,22 @@ mount_on() {
   MOUNTS+=("$4")
   on "$1" "$GLUSTERISHFS" -s "${ADDR[$2]}" --volfile-server-port 24007 --volfile-id "$3" -l "$WORK/mount-${4##*/}.log" "$4" || return 1
   within 20 mountpoint -q "$4"
+}
+
+# listen_on N FILE: all that node N sends and is sent goes into FILE, as a stranger on the way sees it, until LISTENER is killed.
+listen_on() {
+  cat >"$WORK/listen.py" <<'PY'
+import socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+s.bind((sys.argv[1], 0))
+with open(sys.argv[2], "wb", buffering=0) as f:
+    print("listens", flush=True)
+    while True:
+        f.write(s.recv(65536))
+PY
+  ip netns exec "$SWITCH" python3 "$WORK/listen.py" "v$1" "$2" >"$WORK/listen.out" 2>&1 &
+  LISTENER=$!
+  within 10 grep -q listens "$WORK/listen.out"
 }
 
 pool_cleanup() {
