@@ -217,9 +217,18 @@ start(struct bench *b, const char *key)
 }
 
 static void
-bench_free(struct bench *b)
+forget_mgmt(struct bench *b)
 {
   gi_mgmt_free(&b->m);
+  while (gi_reactor_busy(b->ctx.reactor)) /* a name may be looked up yet */
+    gi_reactor_turn(b->ctx.reactor, GI_NSEC_PER_MSEC);
+}
+
+static void
+bench_free(struct bench *b)
+{
+  forget_mgmt(b);
+  b->ctx.reactor->net = NULL;
   gi_rpc_server_free(&b->daemon);
   gi_reactor_free(b->ctx.reactor);
   gi_free(b);
@@ -398,50 +407,49 @@ resolve(struct gi_reactor *r, const char *host, int port, struct gi_net_address 
   return gi_error_set(err, EHOSTUNREACH, "cannot resolve %s", host);
 }
 
+static struct bench *
+bench_with_names(struct gi_net_ops *net)
+{
+  struct bench *b = bench_new("volume v\n");
+  *net = gi_net_kernel;
+  net->resolve = resolve;
+  b->ctx.reactor->net = net;
+  return b;
+}
+
 static void
 test_all_addresses_of_a_name_are_tried(void **state)
 {
-  struct bench *b = bench_new("volume v\n");
+  struct gi_net_ops net;
+  struct bench *b = bench_with_names(&net);
   const char *hosts[] = {"several"};
-  struct gi_net_ops net = gi_net_kernel;
   struct gi_error err;
   struct gi_listener *l = gi_listener_new(b->ctx.reactor, "127.0.0.83", b->port, 16, take, b, &err);
   assert_non_null(l);
-  net.resolve = resolve;
-  b->ctx.reactor->net = &net;
   b->m = gi_mgmt_new(&b->ctx, hosts, 1, b->port, "v", &ops, b);
   until(b, &b->volfiles, 1);
   assert_int_equal(b->failures, 0);
   while (ntaken > 0)
     close(taken[--ntaken]);
   gi_listener_free(&l);
-  gi_mgmt_free(&b->m);
-  b->ctx.reactor->net = NULL;
   bench_free(b);
 }
 
 static void
 test_a_dead_name_service_is_passed_by(void **state)
 {
-  struct bench *b = bench_new("volume v\n");
+  struct gi_net_ops net;
+  struct bench *b = bench_with_names(&net);
   const char *hosts[] = {"nobody.knows", "127.0.0.1"};
-  struct gi_net_ops net = gi_net_kernel;
-  net.resolve = resolve;
-  b->ctx.reactor->net = &net;
   dead = true;
   b->m = gi_mgmt_new(&b->ctx, hosts, 2, b->port, "v", &ops, b);
   until(b, &b->volfiles, 1);
   gi_mgmt_free(&b->m);
   dead = false;
-  while (gi_reactor_busy(b->ctx.reactor))
-    gi_reactor_turn(b->ctx.reactor, GI_NSEC_PER_MSEC);
+  forget_mgmt(b);
   b->m = gi_mgmt_new(&b->ctx, hosts, 1, b->port, "v", &ops, b);
   until(b, &b->failures, 2); /* a name that there is not is asked for again */
   assert_int_equal(b->err, ENOTCONN);
-  gi_mgmt_free(&b->m);
-  while (gi_reactor_busy(b->ctx.reactor))
-    gi_reactor_turn(b->ctx.reactor, GI_NSEC_PER_MSEC);
-  b->ctx.reactor->net = NULL;
   bench_free(b);
 }
 
@@ -499,18 +507,12 @@ test_another_daemon_takes_over(void **state)
 static void
 test_a_slow_name_service_hides_no_failure(void **state)
 {
-  struct bench *b = bench_new("volume v\n");
+  struct gi_net_ops net;
+  struct bench *b = bench_with_names(&net);
   const char *hosts[] = {"127.0.0.88", "slow"};
-  struct gi_net_ops net = gi_net_kernel;
-  net.resolve = resolve;
-  b->ctx.reactor->net = &net;
   b->m = gi_mgmt_new(&b->ctx, hosts, 2, b->port, "v", &ops, b);
   until(b, &b->failures, 1);
   assert_int_equal(b->err, ENOTCONN);
-  gi_mgmt_free(&b->m);
-  while (gi_reactor_busy(b->ctx.reactor))
-    gi_reactor_turn(b->ctx.reactor, GI_NSEC_PER_MSEC);
-  b->ctx.reactor->net = NULL;
   bench_free(b);
 }
 
