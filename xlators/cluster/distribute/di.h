@@ -282,6 +282,8 @@ int di_ask_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsi
 /* It is no longer on the subvolume `left` (NULL: wherever it was). 0: the inode knows where it is, by this or by another operation.
  * EALREADY: it is there all the same; else why it is not found, ESTALE if it is nowhere. */
 int di_find_again(struct di *d, struct gi_fop *fop, struct gi_inode *inode, const struct gi_xlator *left);
+/* Attributes that a file which moves is given last, for they go with its mode or are the times': from `source` to `child`. 0 or errno. */
+int di_last_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child);
 /* What a reply tells of the file's mode is what its owner gave it. */
 void di_hide_marks(struct gi_fop *fop, const struct gi_gfid *gfid);
 void di_opened(struct di *d, struct gi_fd *fd, struct gi_xlator *child);

@@ -71,37 +71,45 @@ still_unfinished(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, u
   return unfinished;
 }
 
+int
+di_last_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child)
+{
+  static const char *const keys[] = {"system.posix_acl_access", "trusted.glusterfs.mdata"};
+  struct gi_dict *all = gi_dict_new();
+  struct gi_fop *h;
+  const void *value;
+  uint32_t len;
+
+  GI_ASSERT(source != child);
+  for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++) {
+    h = di_helper(fop, GI_FOP_GETXATTR);
+    h->loc.gfid = *gfid;
+    h->args.name = keys[i];
+    if (di_do(d, h, source) == 0 && gi_dict_get_bin(h->rsp.dict, keys[i], &value, &len)) /* not every file has them */
+      gi_dict_set_bin(all, keys[i], value, len);
+    gi_fop_unref(h);
+  }
+  if (gi_dict_count(all) == 0) {
+    gi_dict_unref(&all);
+    return 0;
+  }
+  h = di_own_fop(fop, GI_FOP_SETXATTR, gfid);
+  h->caller.pid = GI_PID_REBALANCE;
+  h->args.dict = all;
+  return di_do_drop(d, h, child);
+}
+
 /* What is given to the file after its mode: who was killed may not have come to that. */
 static int
 bring_along(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat, unsigned source, unsigned child)
 {
-  static const char *const keys[] = {"system.posix_acl_access", "trusted.glusterfs.mdata"};
-  struct gi_fop *set = di_own_fop(fop, GI_FOP_SETATTR, &stat->gfid), *h;
-  struct gi_dict *all = gi_dict_new();
-  const void *value;
-  uint32_t len;
+  struct gi_fop *set = di_own_fop(fop, GI_FOP_SETATTR, &stat->gfid);
   int err;
 
-  GI_ASSERT(source != child);
   set->args.valid = GI_SET_ATIME | GI_SET_MTIME;
   set->args.iatt = *stat;
   err = di_do_drop(d, set, child);
-  for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++) {
-    h = di_helper(fop, GI_FOP_GETXATTR);
-    h->loc.gfid = stat->gfid;
-    h->args.name = keys[i];
-    if (di_do(d, h, source) == 0 && gi_dict_get_bin(h->rsp.dict, keys[i], &value, &len))
-      gi_dict_set_bin(all, keys[i], value, len);
-    gi_fop_unref(h);
-  }
-  if (err || gi_dict_count(all) == 0) {
-    gi_dict_unref(&all);
-    return err;
-  }
-  h = di_own_fop(fop, GI_FOP_SETXATTR, &stat->gfid);
-  h->caller.pid = GI_PID_REBALANCE;
-  h->args.dict = all;
-  return di_do_drop(d, h, child);
+  return err ? err : di_last_xattrs(d, fop, &stat->gfid, source, child);
 }
 
 static int

@@ -274,8 +274,6 @@ di_reb_thaw(struct di_reb_file *f)
 
 /* ---- attributes ---- */
 
-#define MDATA "trusted.glusterfs.mdata"
-
 /* What a brick or a layer keeps for itself. */
 static bool
 is_private(const struct di *d, const char *name)
@@ -335,22 +333,16 @@ get_all(struct di_reb_file *f, struct gi_dict *to)
 }
 
 int
-di_reb_xattrs(struct di_reb_file *f, bool last)
+di_reb_xattrs(struct di_reb_file *f)
 {
   struct gi_dict *d = gi_dict_new();
   struct gi_fop *fop;
-  int err = 0;
+  int err = get_all(f, d);
 
-  if (last) {
-    GI_IGNORE(get_named(f, "system.posix_acl_access", d)); /* not every file has them */
-    GI_IGNORE(get_named(f, MDATA, d));
-  } else {
-    err = get_all(f, d);
-    if (!err && f->blocks)
-      err = get_named(f, DI_REB_BLOCK_KEY, d);
-    if (!err && f->blocks)
-      err = get_named(f, DI_REB_SIZE_KEY, d);
-  }
+  if (!err && f->blocks)
+    err = get_named(f, DI_REB_BLOCK_KEY, d);
+  if (!err && f->blocks)
+    err = get_named(f, DI_REB_SIZE_KEY, d);
   if (err || gi_dict_count(d) == 0) {
     gi_dict_unref(&d);
     return err;

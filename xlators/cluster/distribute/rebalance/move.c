@@ -278,7 +278,7 @@ switch_over(struct move *m)
 
   m->switched = true;
   err = set_mode(m, m->f.to, m->stat.mode & 07777u, true); /* from here on it is the file, and still names the source */
-  return err ? err : di_reb_xattrs(&m->f, true);
+  return err ? err : di_last_xattrs(m->f.r->d, m->f.r->base, &m->f.gfid, m->f.from, m->f.to);
 }
 
 /* What it has become meanwhile, by the hand of somebody else, stays: names are removed of linkto files alone. */
@@ -332,7 +332,7 @@ di_move_go_over(struct move *m)
     err = mark_again(m);
     return err ? err : EAGAIN;
   }
-  err = di_reb_xattrs(&m->f, false);
+  err = di_reb_xattrs(&m->f);
   if (!err)
     err = switch_over(m);
   return err ? err : retire(m);
@@ -588,9 +588,9 @@ remake(struct move *m)
   fop->args.iatt = m->stat;
   err = di_do_drop(d, fop, m->f.to);
   if (!err)
-    err = di_reb_xattrs(&m->f, false);
+    err = di_reb_xattrs(&m->f);
   if (!err)
-    err = di_reb_xattrs(&m->f, true);
+    err = di_last_xattrs(m->f.r->d, m->f.r->base, &m->f.gfid, m->f.from, m->f.to);
   if (!err)
     err = di_do_drop(d, name_fop(m, GI_FOP_UNLINK), m->f.from);
   return err;
