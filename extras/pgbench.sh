@@ -21,8 +21,9 @@ pg_start() {
 pg_stop() { as_postgres "$pg_bin/pg_ctl" -s -w -t 120 -m fast -D "$1" stop; }
 
 # pg_measure DIR RUN SCALE SECONDS: DIR is a directory owned by postgres in which "data" is made anew and removed afterwards. Prints one
-# JSON object {"initdb_s", "init_s", "tps"}. SECONDS 0 leaves the TPC-B run out (tps null). RUN/init.switches gets the context switches of
-# the whole machine during pgbench -i. With pg_also=COMMAND that runs at last, with RUN; what it prints, `, "member": value`, is added.
+# JSON object {"initdb_s", "init_s", "tps"}. TPC-B has pg_clients (4) clients; SECONDS 0 leaves it out (tps null). RUN/init.switches gets
+# the context switches of the whole machine during pgbench -i. With pg_also=COMMAND that runs at last, with RUN; what it prints,
+# `, "member": value`, is added.
 pg_measure() {
   local dir=$1 run=$2 scale=$3 seconds=$4 t0 t1 t2 t3 switches tps=null also=''
   [ -n "$pg_bin" ] || { echo "PostgreSQL is not installed" >&2; return 1; }
@@ -39,7 +40,7 @@ pg_measure() {
   t3=$(now_s)
   awk -v before="$switches" '/^ctxt/ {print $2 - before}' /proc/stat >"$run/init.switches"
   if [ "$seconds" -gt 0 ]; then
-    as_postgres "$pg_bin/pgbench" -h "$run" -c 4 -j 2 -T "$seconds" bench >"$run/tpcb.log" 2>&1 || { cat "$run/tpcb.log" >&2; return 1; }
+    as_postgres "$pg_bin/pgbench" -h "$run" -c "${pg_clients:-4}" -j 2 -T "$seconds" bench >"$run/tpcb.log" 2>&1 || { cat "$run/tpcb.log" >&2; return 1; }
     tps=$(awk '/^tps = / {printf "%.1f", $3}' "$run/tpcb.log")
   fi
   if [ -n "${pg_also:-}" ]; then also=$("$pg_also" "$run") || return 1; fi
