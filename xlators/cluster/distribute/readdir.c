@@ -234,7 +234,8 @@ told_of_dir(struct listing *l, const struct gi_dirent *e)
   return false;
 }
 
-/* A replica set does not vouch for attributes while a copy may be outdated, and leaves them out: then this one is asked for. */
+/* A replica set does not vouch for attributes while a copy may be outdated, and leaves them out. The copy that is listed may even lack
+ * what makes it a linkto file, which a heal gives it after the name. So this one is asked for. */
 static bool
 look_for_linkto(struct listing *l, const struct gi_dirent *e)
 {
@@ -250,7 +251,7 @@ is_linkto(struct listing *l, const struct gi_dirent *e)
 {
   if (gi_iatt_valid(&e->stat))
     return di_tells_linkto(l->d, &e->stat, e->xdata);
-  return gi_dict_get(e->xdata, l->d->linkto_key) && look_for_linkto(l, e);
+  return (e->type == DT_REG || e->type == DT_UNKNOWN) && look_for_linkto(l, e);
 }
 
 /* What carries the note of a rename may have the name here, and another one, or none, elsewhere: a lookup knows which counts. */

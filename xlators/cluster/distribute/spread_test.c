@@ -569,6 +569,45 @@ test_listing(void **state)
   fake_stack_free(s);
 }
 
+/* As a replica set does while its copies are healed: without attributes, and from one that is no linkto file yet. */
+static void
+say_unvouched(struct gi_fop *fop, void *arg)
+{
+  struct gi_dirent file = {.off = 1, .type = DT_REG, .name = "file", .name_len = 4},
+                   link = {.off = 2, .type = DT_REG, .name = "link", .name_len = 4};
+
+  gi_dirents_add(&fop->rsp.entries, &file, fop);
+  gi_dirents_add(&fop->rsp.entries, &link, fop);
+  fop->rsp.ret = 2;
+  fop->rsp.err = ENOENT;
+}
+
+static void
+say_by_name(struct gi_fop *fop, void *arg)
+{
+  if (fop->loc.name && strcmp(fop->loc.name, "link") == 0)
+    say_linkto(fop, "child-0");
+  else
+    say_file(fop, NULL);
+}
+
+static void
+test_listing_of_a_linkto_file_in_heal(void **state)
+{
+  struct gi_fd *fd;
+  struct fake_stack *s = stack_to_list(&fd);
+  char got[256];
+  int err;
+
+  fake_script_clear(s);
+  fake_script_always(s, 1, GI_FOP_READDIRP, (struct fake_reply){.fill = say_unvouched});
+  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_by_name});
+  list_all(s, fd, got, &err);
+  assert_int_equal(err, 0);
+  assert_string_equal(got, "file ");
+  fake_stack_free(s);
+}
+
 static void
 ended(struct gi_fop *fop, void *arg)
 {
@@ -733,6 +772,7 @@ main(void)
       cmocka_unit_test(test_names_live_as_long_as_operations),
       cmocka_unit_test(test_cookies),
       cmocka_unit_test(test_listing),
+      cmocka_unit_test(test_listing_of_a_linkto_file_in_heal),
       cmocka_unit_test(test_two_listings_of_a_descriptor_tell_all),
       cmocka_unit_test(test_incomplete_listing_fails),
       cmocka_unit_test(test_layout_that_is_exchanged_is_waited_for),
