@@ -250,11 +250,15 @@ void di_keep_name(struct di_inode *i, const struct gi_loc *loc);
 void di_keep_layout(struct di *d, struct di_inode *i, struct di_layout *l);
 /* Which subvolume a new layout begins with: by the path of the directory, if it is known. */
 uint32_t di_layout_start(const struct di *d, const struct gi_loc *loc, const struct gi_gfid *gfid);
-/* A new one for a directory on the subvolumes of `mask`. On a task: asks for sizes. Owned by the caller. */
+/* A new one for a directory on the subvolumes of `mask`, with that commit hash. On a task: asks for sizes. Owned by the caller. */
 struct di_layout *di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid,
-                                 uint64_t mask);
+                                 uint64_t mask, uint32_t commit);
 /* The directory has the layout that it was made with: a file elsewhere than where its name belongs has a linkto file there. */
 bool di_announces(const struct di *d, const struct gi_inode *dir);
+/* The part of the layout of a directory that `child` has now; err != 0: it has none, or could not say. On a task. */
+struct di_range di_range_ask(struct di *d, struct gi_fop *fop, const struct gi_loc *dir, unsigned child);
+/* The layout of a directory is another one by now, if it is still this: it is asked for when it is used next. */
+void di_layout_stale(struct di *d, const struct gi_inode *dir, const struct di_layout *layout);
 /* Why nothing can be made at a name that belongs nowhere. */
 int di_hole_err(const struct di *d);
 enum di_unhashed { DI_UNHASHED_NO, DI_UNHASHED_AUTO, DI_UNHASHED_YES };

@@ -139,22 +139,25 @@ reply_of(const struct di_found *f, uint64_t child)
   return gi_fan_reply(&f->ask.fan, (unsigned)child);
 }
 
-/* The volume's commit hash, decimal text at the root after a rebalance. */
+/* The volume's commit hash, decimal text at the root after a rebalance. It has none if nobody has it, or they differ. */
 static void
 learn_commit(struct di *d, const struct di_found *f)
 {
-  const char *text;
-  uint64_t v;
+  uint64_t all = 0;
 
   di_foreach(i, f->dir)
   {
+    const char *text;
+    uint64_t v;
+
     if (!gi_dict_get_str(reply_of(f, i)->rsp.xdata, d->commit_key, &text))
       continue;
     v = strtoull(text, NULL, 10);
-    if (v > 1 && v <= UINT32_MAX)
-      d->commit = (uint32_t)v;
-    return;
+    all = (all && v != all) || v > UINT32_MAX ? 1 : v;
+    if (all <= 1)
+      break;
   }
+  d->commit = all > 1 ? (uint32_t)all : 1;
 }
 
 static void
@@ -317,6 +320,28 @@ di_layout_get(struct di *d, struct gi_fop *fop, struct gi_inode *dir, const stru
     return err;
   *layout = di_inode_of(d, dir)->layout;
   return *layout ? 0 : ENOTDIR;
+}
+
+struct di_range
+di_range_ask(struct di *d, struct gi_fop *fop, const struct gi_loc *dir, unsigned child)
+{
+  struct di_range r;
+  struct di_found f;
+
+  GI_ASSERT(!dir->name);
+  di_find(d, fop, dir, 1ull << child, &f);
+  read_range(d, &f, child, NULL, &r);
+  di_found_end(&f);
+  return r;
+}
+
+void
+di_layout_stale(struct di *d, const struct gi_inode *dir, const struct di_layout *layout)
+{
+  struct di_layout *l = di_inode_of(d, dir)->layout;
+
+  if (l && l == layout)
+    l->generation = d->generation - 1;
 }
 
 int

@@ -14,6 +14,8 @@
 /* ---- a new layout ---- */
 
 #define PATH_MAX_BYTES 4096
+/* The commit hash of a layout that the directory was not made with, and to which its files were not moved: none has it. */
+#define NO_COMMIT 1
 
 /* The path of a directory from what is known of its ancestors, written from the end of `buf`; NULL: one is not known. */
 static const char *
@@ -63,7 +65,8 @@ di_layout_start(const struct di *d, const struct gi_loc *loc, const struct gi_gf
 }
 
 struct di_layout *
-di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid, uint64_t mask)
+di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid, uint64_t mask,
+               uint32_t commit)
 {
   const char *names[DI_MAX];
   uint64_t weight[DI_MAX];
@@ -74,8 +77,7 @@ di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const
   GI_ASSERT(mask && !(mask & ~di_all(d)));
   for (unsigned i = 0; i < d->n; i++)
     names[i] = d->x->children[i]->name;
-  l->commit =
-      d->commit; /* 1, as long as there was no rebalance: not the layout that the directory was made with, which has 0 */
+  l->commit = commit;
   di_layout_build(l, names, set ? set : mask, (unsigned)di_opts(d)->spread, di_layout_start(d, loc, gfid),
                   weighted ? weight : NULL);
   return l;
@@ -157,7 +159,7 @@ heal_layout(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const st
   di_found_end(&f);
   write = bare_of(l);
   if (!l->whole) {
-    di_keep_layout(d, di_inode_of(d, inode), di_layout_make(d, fop, loc, gfid, di_all(d)));
+    di_keep_layout(d, di_inode_of(d, inode), di_layout_make(d, fop, loc, gfid, di_all(d), NO_COMMIT));
     l = di_inode_of(d, inode)->layout;
     write = di_all(d);
   } else {
@@ -224,10 +226,7 @@ di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, cons
   }
   have = err ? NULL : di_layout_known(d, inode);
   if (!err && !(have && set_by_user(d, have))) {
-    want = di_layout_make(d, fop, loc, gfid, di_all(d));
-    for (unsigned i = 0; i < d->n; i++)
-      want->range[i].commit = 1; /* none: and not the layout that the directory was made with */
-    di_layout_check(want);
+    want = di_layout_make(d, fop, loc, gfid, di_all(d), NO_COMMIT);
     have = di_layout_known(d, inode);
     if (!have || !same_ranges(have, want))
       err = write_ranges(d, fop, gfid, want, di_all(d));

@@ -92,21 +92,15 @@ static int
 check_layout(struct di *d, struct gi_fop *fop, unsigned child, const struct gi_loc *dir, const char *name)
 {
   struct gi_inode *inode = gi_inode_find(d->x->graph, &dir->gfid);
-  struct di_layout *l = inode ? di_inode_of(d, inode)->layout : NULL;
-  struct di_range have = {.err = ENODATA};
-  struct di_found f;
-  uint32_t len, hash = di_hash_name(&d->munge, name);
-  const void *bytes;
+  const struct di_layout *l = inode ? di_inode_of(d, inode)->layout : NULL;
+  struct di_range have = di_range_ask(d, fop, dir, child);
+  uint32_t hash = di_hash_name(&d->munge, name);
   int err = 0;
 
-  di_find(d, fop, dir, 1ull << child, &f);
-  if (f.dir && gi_dict_get_bin(gi_fan_reply(&f.ask.fan, child)->rsp.xdata, d->layout_key, &bytes, &len) &&
-      di_range_decode(&have, bytes, len) && !GI_BROKEN("accept an old layout") &&
-      (di_range_empty(&have) || hash < have.start || hash > have.stop))
+  if (!have.err && !GI_BROKEN("accept an old layout") && (di_range_empty(&have) || hash < have.start || hash > have.stop))
     err = EAGAIN;
-  di_found_end(&f);
-  if (err && inode && l == di_inode_of(d, inode)->layout && l)
-    l->generation = d->generation - 1;
+  if (err && inode)
+    di_layout_stale(d, inode, l);
   gi_inode_unref(&inode);
   return err;
 }

@@ -368,6 +368,26 @@ conclusive(const struct di *d, const struct di_layout *l)
   return di_unhashed(d) == DI_UNHASHED_NO;
 }
 
+/* The subvolume where the name belongs says that it is not there. That is enough if what is known of the directory says so, and is what that
+ * subvolume has: who has not heard of another layout would take a name for missing that a rebalance has moved. It is asked after the
+ * name, for layouts are exchanged before files move. */
+static bool
+is_nowhere(struct di *d, struct gi_fop *fop, struct gi_inode *dir, unsigned hashed)
+{
+  const struct di_layout *l = di_layout_known(d, dir);
+  struct gi_loc loc = {.gfid = dir->gfid, .inode = dir};
+  struct di_range was, is;
+
+  if (!conclusive(d, l))
+    return false;
+  was = l->range[hashed];
+  is = di_range_ask(d, fop, &loc, hashed);
+  if (memcmp(&was, &is, sizeof(was)) == 0)
+    return true;
+  di_layout_stale(d, dir, l);
+  return false;
+}
+
 enum di_unhashed
 di_unhashed(const struct di *d)
 {
@@ -389,7 +409,8 @@ known_dir(const struct di *d, const struct gi_fop *fop)
 static enum gi_verdict
 by_name(struct di *d, struct gi_fop *fop)
 {
-  struct gi_fop *first = di_fop_of(fop, d)->first;
+  struct di_fop *df = di_fop_of(fop, d);
+  struct gi_fop *first = df->first;
   struct gi_inode *parent = gi_loc_parent(fop, &fop->loc);
   const struct di_layout *l;
   enum gi_verdict v;
@@ -401,14 +422,19 @@ by_name(struct di *d, struct gi_fop *fop)
   hashed = di_hashed(d, l, fop->loc.name);
   if (hashed < 0 || !(d->up >> hashed & 1) || known_dir(d, fop))
     return everywhere(d, fop, hashed);
+  if (first && df->to != d->x->children[hashed]) { /* the layout was exchanged meanwhile */
+    gi_fop_unref(first);
+    first = NULL;
+  }
   if (!first) {
     struct gi_fop *h = gi_fop_child(fop);
 
+    df->to = d->x->children[hashed];
     GI_IGNORE(di_do(d, h, (unsigned)hashed)); /* looked at below */
-    first = di_fop_of(fop, d)->first = h;
+    first = df->first = h;
   }
   if (first->rsp.ret < 0) {
-    if (first->rsp.err == ENOENT && conclusive(d, di_layout_known(d, parent))) {
+    if (first->rsp.err == ENOENT && is_nowhere(d, fop, parent, (unsigned)hashed)) {
       d->metrics.optimised++;
       return gi_fop_fail(fop, ENOENT);
     }
@@ -461,11 +487,6 @@ di_lookup_done(struct gi_xlator *x, struct gi_fop *fop)
 
   if (fop->rsp.ret >= 0 && !S_ISDIR(fop->rsp.stat.mode) && !di_is_linkto(d, fop) && !is_undone(d, fop)) {
     know_found(d, fop, df->to);
-    return GI_PASS;
-  }
-  if (fop->rsp.ret < 0 && fop->rsp.err == ENOENT && conclusive(d, di_layout_known(d, fop->loc.parent))) {
-    d->metrics.optimised++;
-    di_parent_attrs(d, fop);
     return GI_PASS;
   }
   GI_ASSERT(!df->first && df->to);

@@ -48,31 +48,6 @@ test_linkto_is_followed(void **state)
   fake_stack_free(s);
 }
 
-static void
-absent(struct fake_stack *s, enum gi_fop_kind kind)
-{
-  for (unsigned i = 0; i < s->nchildren; i++)
-    fake_script_always(s, i, kind, (struct fake_reply){.ret = -1, .err = ENOENT});
-}
-
-/* A volume that was never rebalanced has no commit hash: a name that is missing is searched everywhere, but each subvolume is asked once. Of
- * a directory that has another layout than it was made with, that where the name belongs is asked again at last. */
-static void
-test_missing_name_is_searched(void **state)
-{
-  for (uint32_t commit = 0; commit < 2; commit++) {
-    struct fake_stack *s = stack_with_dir(4, commit);
-    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
-
-    absent(s, GI_FOP_LOOKUP);
-    fake_submit(s, f);
-    assert_int_equal(f->rsp.err, ENOENT);
-    for (unsigned i = 0; i < 4; i++)
-      assert_int_equal(fake_count(s, i, GI_FOP_LOOKUP), i == 1 ? 1 + commit : 1);
-    fake_stack_free(s);
-  }
-}
-
 /* What a subvolume has: its part of the directory, and under the name a file, a linkto file, or nothing. */
 struct holding {
   struct part *part;
@@ -218,35 +193,6 @@ test_unlink_says_what_is_meant(void **state)
   assert_int_equal(u->rsp.ret, 0);
   assert_int_equal(fake_count(s, 1, GI_FOP_UNLINK), 1); /* the file, */
   assert_int_equal(fake_count(s, 2, GI_FOP_UNLINK), 2); /* and its linkto file */
-  fake_stack_free(s);
-}
-
-static void
-say_commit(struct gi_fop *fop, void *arg)
-{
-  say_dir(fop, arg);
-  memcpy(&fop->rsp.stat.gfid, &gi_gfid_root, sizeof(gi_gfid_root));
-  gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".commithash", "4711");
-}
-
-static void
-test_committed_layout_is_conclusive(void **state)
-{
-  struct fake_stack *s = stack_with_dir(4, 4711);
-  struct gi_fop *f = fake_fop(s, GI_FOP_LOOKUP), *g;
-
-  for (unsigned i = 0; i < 4; i++)
-    fake_script(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_commit, .arg = &parts[i]});
-  f->loc.gfid = gi_gfid_root;
-  fake_submit(s, f);
-  assert_int_equal(f->rsp.ret, 0);
-  assert_null(gi_dict_get(f->rsp.xdata, KEY ".commithash"));
-  fake_forget_seen(s);
-  absent(s, GI_FOP_LOOKUP);
-  g = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
-  fake_submit(s, g);
-  assert_int_equal(g->rsp.err, ENOENT);
-  assert_int_equal(s->nseen, 1);
   fake_stack_free(s);
 }
 
@@ -755,13 +701,11 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_one_message_finds_a_file),
       cmocka_unit_test(test_linkto_is_followed),
-      cmocka_unit_test(test_missing_name_is_searched),
       cmocka_unit_test(test_linkto_that_leads_nowhere_goes),
       cmocka_unit_test(test_linkto_that_leads_elsewhere_is_replaced),
       cmocka_unit_test(test_linkto_of_another_file_is_replaced),
       cmocka_unit_test(test_of_two_files_that_with_a_linkto_is_used),
       cmocka_unit_test(test_unlink_says_what_is_meant),
-      cmocka_unit_test(test_committed_layout_is_conclusive),
       cmocka_unit_test(test_down_is_not_absent),
       cmocka_unit_test(test_file_and_directory_of_one_name),
       cmocka_unit_test(test_one_message_makes_a_file),

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names that are not there: whose word is enough.
+ */
+#include "xlators/cluster/distribute/spread-fixture.h"
+
+static void
+absent(struct fake_stack *s, enum gi_fop_kind kind)
+{
+  for (unsigned i = 0; i < s->nchildren; i++)
+    fake_script_always(s, i, kind, (struct fake_reply){.ret = -1, .err = ENOENT});
+}
+
+/* A volume that was never rebalanced has no commit hash: a name that is missing is searched everywhere, but each subvolume is asked once. Of
+ * a directory that has another layout than it was made with, that where the name belongs is asked again at last. */
+static void
+test_missing_name_is_searched(void **state)
+{
+  for (uint32_t commit = 0; commit < 2; commit++) {
+    struct fake_stack *s = stack_with_dir(4, commit);
+    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
+
+    absent(s, GI_FOP_LOOKUP);
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.err, ENOENT);
+    for (unsigned i = 0; i < 4; i++)
+      assert_int_equal(fake_count(s, i, GI_FOP_LOOKUP), i == 1 ? 1 + commit : 1);
+    fake_stack_free(s);
+  }
+}
+
+/* ---- the commit hash ---- */
+
+static void
+say_root(struct gi_fop *fop, void *arg)
+{
+  say_dir(fop, arg);
+  fop->rsp.stat.gfid = gi_gfid_root;
+}
+
+static void
+say_commit(struct gi_fop *fop, void *arg)
+{
+  say_root(fop, arg);
+  gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".commithash", "4711");
+}
+
+/* The volume has the commit hash 4711, and so has the directory. */
+static struct fake_stack *
+stack_committed(void)
+{
+  struct fake_stack *s = stack_with_dir(4, 4711);
+  struct gi_fop *f = fake_fop(s, GI_FOP_LOOKUP);
+
+  for (unsigned i = 0; i < 4; i++)
+    fake_script(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_commit, .arg = &parts[i]});
+  f->loc.gfid = gi_gfid_root;
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_null(gi_dict_get(f->rsp.xdata, KEY ".commithash"));
+  fake_forget_seen(s);
+  return s;
+}
+
+/* The directory is there, and nothing in it. */
+static void
+say_nothing_in_it(struct gi_fop *fop, void *arg)
+{
+  if (fop->loc.name)
+    gi_fop_fail(fop, ENOENT);
+  else
+    say_dir(fop, arg);
+}
+
+static void
+nothing_in_it(struct fake_stack *s)
+{
+  fake_script_clear(s);
+  for (unsigned i = 0; i < 4; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_nothing_in_it, .arg = &parts[i]});
+}
+
+/* It is asked for the name, and then whether its part of the layout is what it was. */
+static void
+test_committed_layout_is_conclusive(void **state)
+{
+  struct fake_stack *s = stack_committed();
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
+
+  nothing_in_it(s);
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, ENOENT);
+  assert_int_equal(s->nseen, 2);
+  assert_int_equal(fake_count(s, 1, GI_FOP_LOOKUP), 2);
+  fake_stack_free(s);
+}
+
+/* A rebalance has written another layout, and moved the file. */
+static void
+say_file_or_dir(struct gi_fop *fop, void *arg)
+{
+  if (fop->loc.name)
+    say_file(fop, NULL);
+  else
+    say_dir(fop, arg);
+}
+
+static void
+test_layout_that_was_is_not(void **state)
+{
+  struct fake_stack *s = stack_committed();
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
+
+  for (unsigned i = 0; i < 4; i++)
+    parts[i] = (struct part){.n = (i + 3) % 4, .of = 4, .commit = 4711};
+  fake_script_clear(s);
+  for (unsigned i = 0; i < 4; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP,
+                       (struct fake_reply){.fill = i == 2 ? say_file_or_dir : say_nothing_in_it, .arg = &parts[i]});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(f->rsp.stat.mode, S_IFREG | 0644);
+  fake_stack_free(s);
+}
+
+/* The layout is exchanged while a subvolume is asked for the name, which belongs to another one when it answers. */
+static void
+test_another_one_was_asked(void **state)
+{
+  for (uint32_t commit = 0; commit < 2; commit++) {
+    struct fake_stack *s = commit ? stack_committed() : stack_with_dir(4, 0);
+    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4)), *g = fake_fop(s, GI_FOP_LOOKUP);
+
+    fake_script(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.hold = true});
+    fake_submit(s, f);
+    for (unsigned i = 0; i < 4; i++) {
+      parts[i].n = (i + 3) % 4;
+      fake_script_always(s, i, GI_FOP_LOOKUP,
+                         (struct fake_reply){.fill = i == 2 ? say_file_or_dir : say_nothing_in_it, .arg = &parts[i]});
+    }
+    gi_loc_set_inode(&g->loc, fake_inode(s, DIR_GFID));
+    fake_submit(s, g);
+    assert_int_equal(g->rsp.ret, 0);
+    assert_true(fake_release(s, 1, GI_FOP_LOOKUP, -1, ENOENT));
+    fake_settle(s);
+    assert_true(f->answered);
+    assert_int_equal(f->rsp.ret, 0);
+    fake_stack_free(s);
+  }
+}
+
+/* One that was withdrawn is none. */
+static void
+test_commit_is_withdrawn(void **state)
+{
+  struct fake_stack *s = stack_committed();
+  struct gi_fop *f = fake_fop(s, GI_FOP_LOOKUP), *g = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
+
+  fake_script_clear(s);
+  for (unsigned i = 0; i < 4; i++)
+    fake_script(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_root, .arg = &parts[i]});
+  f->loc.gfid = gi_gfid_root;
+  fake_submit(s, f);
+  nothing_in_it(s);
+  fake_forget_seen(s);
+  fake_submit(s, g);
+  assert_int_equal(g->rsp.err, ENOENT);
+  for (unsigned i = 0; i < 4; i++)
+    assert_true(fake_count(s, i, GI_FOP_LOOKUP) >= 1);
+  fake_stack_free(s);
+}
+
+/* ---- a directory that gets a layout later ---- */
+
+static void
+see_commit(struct gi_fop *fop, void *arg)
+{
+  unsigned *n = arg;
+  const void *bytes;
+  struct di_range r;
+  uint32_t len;
+
+  if (!gi_dict_get_bin(fop->args.dict, KEY, &bytes, &len))
+    return;
+  assert_true(di_range_decode(&r, bytes, len));
+  assert_int_equal(r.commit, 1);
+  ++*n;
+}
+
+/* What is in it may be anywhere, whatever the volume's commit hash is. */
+static void
+test_healed_layout_is_not_committed(void **state)
+{
+  struct fake_stack *s = stack_committed();
+  struct gi_fop *f = fake_fop(s, GI_FOP_LOOKUP);
+  unsigned n = 0;
+
+  parts[2].bare = true;
+  nothing_in_it(s);
+  for (unsigned i = 0; i < 4; i++)
+    fake_script_always(s, i, GI_FOP_SETXATTR, (struct fake_reply){.fill = see_commit, .arg = &n});
+  gi_loc_set_inode(&f->loc, fake_inode(s, DIR_GFID));
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(n, 4);
+  fake_stack_free(s);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_missing_name_is_searched), cmocka_unit_test(test_committed_layout_is_conclusive),
+      cmocka_unit_test(test_layout_that_was_is_not),   cmocka_unit_test(test_another_one_was_asked),
+      cmocka_unit_test(test_commit_is_withdrawn),      cmocka_unit_test(test_healed_layout_is_not_committed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
