@@ -424,6 +424,12 @@ void di_reb_finish(struct di *d);
 void di_reb_reconfigure(struct di *d); /* as many files at a time as the option says now */
 void di_manage(struct gi_xlator *x, struct gi_manage *m);
 
+/* ---- where an object is (where.c) ---- */
+
+/* A GETXATTR of a name that says on which bricks or nodes an object is; di_where answers it. */
+bool di_asks_where(const struct gi_fop *fop);
+di_task_fn di_where;
+
 /* ---- room (space.c) ---- */
 
 /* Where a new file goes that belongs to `hashed`: there, or to a subvolume with more room. */

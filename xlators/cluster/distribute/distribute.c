@@ -48,8 +48,10 @@ handle_mkdir(struct gi_xlator *x, struct gi_fop *fop)
 static enum gi_verdict
 handle_getxattr(struct gi_xlator *x, struct gi_fop *fop)
 {
-  if (di_of(x)->n > 1)
-    return di_on_inode(x, fop);
+  struct di *d = di_of(x);
+
+  if (d->n > 1)
+    return di_asks_where(fop) && !di_fop_of(fop, d)->inner ? di_run(d, fop, di_where) : di_on_inode(x, fop);
   return fop->args.name ? GI_PASS : GI_PASS_TELL;
 }
 
