@@ -52,6 +52,21 @@ time_text(const ASN1_TIME *t, char *text, size_t size)
   BIO_free(mem);
 }
 
+/* Has the authority that this side's certificate is of taken the place of the one that signed this? The chain that this side shows says
+ * so, as it vouches for successors. */
+static bool
+is_of_predecessor(X509_STORE_CTX *store, X509 *cert)
+{
+  SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+  STACK_OF(X509) *chain = NULL;
+  if (!ssl || !cert || SSL_get0_chain_certs(ssl, &chain) != 1)
+    return false;
+  for (int i = 0; chain && i < sk_X509_num(chain); i++)
+    if (X509_NAME_cmp(X509_get_issuer_name(sk_X509_value(chain, i)), X509_get_issuer_name(cert)) == 0)
+      return true;
+  return false;
+}
+
 void
 tls_tell_verdict(struct gi_error *why, X509_STORE_CTX *store)
 {
@@ -82,8 +97,13 @@ tls_tell_verdict(struct gi_error *why, X509_STORE_CTX *store)
   case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
   case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
   case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-    gi_error_set(why, EKEYREJECTED, "its certificate \"%s\" is of the wrong CA: \"%s\" is none that is trusted here", name,
-                 issuer);
+    tls_common_name(X509_STORE_CTX_get0_cert(store), name, sizeof(name)); /* whoever of its chain nobody vouches for */
+    if (is_of_predecessor(store, cert))
+      gi_error_set(why, EKEYREJECTED, "its certificate \"%s\" is of a CA that was replaced: \"%s\" is trusted no more", name,
+                   issuer);
+    else
+      gi_error_set(why, EKEYREJECTED, "its certificate \"%s\" is of the wrong CA: \"%s\" is none that is trusted here", name,
+                   issuer);
     break;
   case X509_V_ERR_CERT_CHAIN_TOO_LONG:
     gi_error_set(why, EKEYREJECTED, "its chain of certificates is longer than ssl-cert-depth allows");

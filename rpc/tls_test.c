@@ -287,6 +287,27 @@ test_wrong_certificates(void **state)
          "is of the wrong CA: \"theirs\"");
 }
 
+/* One that stands itself among those that are trusted, whoever has signed it; what else that one signs is another matter. */
+static void
+test_one_certificate_is_trusted(void **state)
+{
+  GI_CLEANUP_FREE char *order = gi_asprintf("cd %s && cat ours.ca stranger.pem expired.pem >some.ca", dir);
+  assert_int_equal(system(order), 0);
+  for (unsigned list = 0; list < 2; list++) {
+    const char *crl = list ? "list.crl" : NULL;
+    struct pair *p = pair_new(tls_of_files(dir, "server", "some", crl), tls_of_files(dir, "stranger", "ours", NULL), false);
+    send_record(p->client.conn, 0);
+    wait_for(p, &p->server.records, 1);
+    assert_string_equal(p->server.name, "joe");
+    pair_free(p);
+    tls_certificate(dir, "other", theirs, "joe", -60, TLS_DAY);
+    expect(pair_new(tls_of_files(dir, "server", "some", crl), tls_of_files(dir, "other", "ours", NULL), false),
+           "certificate \"joe\" is of the wrong CA", "of a wrong CA, or self-made");
+    expect(pair_new(tls_of_files(dir, "server", "some", crl), tls_of_files(dir, "expired", "ours", NULL), false),
+           "certificate \"joe\" has expired: ", "certificate of this side: expired");
+  }
+}
+
 static void
 test_plain_and_tls_do_not_meet(void **state)
 {
@@ -665,6 +686,7 @@ main(void)
       cmocka_unit_test(test_what_it_costs),
       cmocka_unit_test(test_a_record_ends_with_its_message),
       cmocka_unit_test(test_wrong_certificates),
+      cmocka_unit_test(test_one_certificate_is_trusted),
       cmocka_unit_test(test_plain_and_tls_do_not_meet),
       cmocka_unit_test(test_both_kinds_where_both_are_wanted),
       cmocka_unit_test(test_what_binds_a_proof_to_its_connection),
