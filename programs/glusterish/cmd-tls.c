@@ -84,6 +84,8 @@ render_status(struct cli *c, const json_t *doc)
             : *until                 ? "until "
                                      : "replaced",
             cli_true(one, "revoked") ? "" : until);
+    if (cli_true(one, "earlier") && *until && !cli_true(one, "revoked"))
+      fprintf(c->out, "%-20s is of the authority before: \"pool tls rotate\" makes new ones\n", "");
   }
 }
 
@@ -157,6 +159,8 @@ cli_pool_tls(struct cli *c, const struct cli_command *cmd, int n, char **words)
     action = strcmp(words[2], alone[i]) == 0 ? alone[i] : action;
   for (size_t i = 0; n == 4 && i < GI_ARRAY_LEN(named); i++)
     action = strcmp(words[2], named[i]) == 0 ? named[i] : action;
+  bool authority = n == 4 && strcmp(words[2], "rotate") == 0 && strcmp(words[3], "--authority") == 0;
+  action = authority ? words[2] : action;
   if (!action)
     return cli_usage(c, cmd);
   for (size_t i = 0; i < GI_ARRAY_LEN(ways); i++)
@@ -167,7 +171,9 @@ cli_pool_tls(struct cli *c, const struct cli_command *cmd, int n, char **words)
       return CLI_FAILED;
   } else {
     json_t *request = tls_request(strcmp(action, "status") == 0 ? "pool tls status" : "pool tls", action, n, words);
-    if (n == 4)
+    if (authority)
+      json_object_set_new(request, "authority", json_true());
+    else if (n == 4)
       json_object_set_new(request, "name", json_string(words[3]));
     if (cli_ask(c, 1, request, &reply, &status))
       return status;

@@ -51,7 +51,7 @@ static const struct cli_command commands[] = {
     {"pool list", "list all the nodes in the pool (including localhost)", cli_pool_list},
     {"pool recover [--force-new]", "make the pool's store anew from what this node has, when its majority is lost",
      cli_pool_recover},
-    {"pool tls {enable|require|disable|status|rotate|client <NAME>|revoke <NAME>}",
+    {"pool tls {enable|require|disable|status|rotate [--authority]|client <NAME>|revoke <NAME>}",
      "make, show, renew and take back the certificates of this pool", cli_pool_tls},
     {"pool token", "make a token with which one node can join this pool", cli_pool_token},
     {"pool upgrade {check|finish}", "tell which versions the nodes run, and raise the operating version when all can do it",

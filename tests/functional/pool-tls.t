@@ -87,15 +87,50 @@ ok "as the log says" within 5 told "refused to .*: a plain client where TLS is d
 
 serial() { openssl x509 -in "$WORK/n$1/tls/node.pem" -noout -serial; }
 old1=$(serial 1) old2=$(serial 2)
-cp "$WORK/n3/tls/node.pem" "$WORK/kept.pem"
 ok "new keys are made" gi_on 3 pool tls rotate
 renewed() { [ "$(serial 1)" != "$old1" ] && [ "$(serial 2)" != "$old2" ]; }
 ok "on every node" within 10 renewed
 ok "which stay connected" within 20 linked 2 "${ADDR[1]}"
-ok "the third node leaves" gi_on 1 peer detach "${ADDR[3]}"
+
+# What a node takes along that is not to be trusted any more: the key of the authority, and its own.
+K=$WORK/kept
+mkdir "$K"
+cp "$WORK/n3/tls/node.pem" "$K/node.pem" && cp "$K/node.pem" "$K/node.key"
+jq -r .key "$WORK/n3/tls/authority" >"$K/ca.key" && jq -r .certificate "$WORK/n3/tls/authority" >"$K/ca.pem"
+# signs NAME: with the key that it took along
+signs() {
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$1" -keyout "$K/$1.key" -out "$K/$1.csr" 2>/dev/null &&
+    openssl x509 -req -in "$K/$1.csr" -CA "$K/ca.pem" -CAkey "$K/ca.key" -days 9 -out "$K/$1.pem" 2>/dev/null
+}
+# gets_in NAME PORT: whether the first node goes on with who shows that certificate
+gets_in() { on 3 timeout 5 openssl s_client -quiet -verify_quiet -connect "${ADDR[1]}:$2" -cert "$K/$1.pem" -key "$K/$1.key" </dev/null 2>&1 | grep -c alert; }
+port=$(gi_on 1 volume status v --json | jq -r --arg host "${ADDR[1]}" '[.. | objects | select(.port? and (.hostname? == $host))] | first | .port')
+signs early
+is "$(gets_in early 24007)$(gets_in early "$port")" 00 "while a node is of the pool what it signs gets in"
+like "$(gi_on 1 peer detach "${ADDR[3]}")" "success.*pool tls rotate" "the third node leaves, and clients are to get new certificates"
 ok "without its credentials" within 10 test ! -e "$WORK/n3/tls"
-on 3 timeout 5 openssl s_client -connect "${ADDR[1]}:24007" -cert "$WORK/kept.pem" -key "$WORK/kept.pem" </dev/null >/dev/null 2>&1
-ok "and those that it kept count no more" within 5 told 'its certificate "node" is revoked' "$WORK/n1/log/glusterishd.log"
+succeeded() { openssl x509 -in "$WORK/n$1/tls/node.pem" -noout -issuer | grep -q "glusterish pool 2"; }
+ok "there is another authority" within 10 succeeded 1
+ok "on every node" within 10 succeeded 2
+signs late
+for name in node early late; do
+  is "$(gets_in $name 24007)$(gets_in $name "$port")" 11 "$name: what it took along gets in no more"
+  refusal="its certificate \"$name\" is of a CA that was replaced: \"glusterish pool\" is trusted no more"
+  ok "$name: as the daemon says" within 5 told "$refusal" "$WORK/n1/log/glusterishd.log"
+  ok "$name: and the brick" within 5 told "$refusal" "$WORK/n1/log/bricks/"*.log
+done
+ok "the nodes stay connected" within 20 bothways
+ok "in TLS" within 20 linked 1 "${ADDR[2]}"
+ok "what the client has counts on" as_joe mount_on 1 2 v "$WORK/again"
+ok "for what it writes" sh -c "echo again >'$WORK/again/again' && sync '$WORK/again/again' && cmp '$WORK/b1/v/again' '$WORK/b2/v/again'"
+umount "$WORK/again"
+named_before() { gi_on 2 pool tls status | grep -q "is of the authority before"; }
+ok "and it is named" named_before
+ok "it gets what trusts no other authority" gi_on 2 pool tls rotate
+ok "with which it mounts" as_joe mount_on 1 1 v "$WORK/again"
+ok "from both bricks" test -s "$WORK/again/lines"
+umount "$WORK/again"
+nok "and nothing is of the authority before" named_before
 
 # ---- off ----
 

@@ -56,7 +56,8 @@ gd_op_node_links(const struct gd *gd)
 
 struct detach {
   struct gi_gfid id;
-  bool last; /* this node is alone then */
+  bool last;        /* this node is alone then */
+  char *encryption; /* the credentials of TLS from then on; NULL: there are none */
   struct gi_timer timer;
 };
 
@@ -65,6 +66,7 @@ detach_release(struct gd_op *op)
 {
   struct detach *d = op->state;
   gi_timer_finish(&d->timer);
+  gi_free(d->encryption);
   gi_free(d);
 }
 
@@ -124,9 +126,18 @@ detach_stored(struct gd_op *op, const struct gi_error *err)
   if (err->code) {
     op->problem = *err;
     gi_timer_set(&d->timer, 0);
-  } else {
-    tell_it(op);
+    return;
   }
+  if (d->last && d->encryption) /* nobody reads the store any more */
+    gd_encryption_take(op->gd, d->encryption);
+  tell_it(op);
+}
+
+static void
+tell(struct gd_op *op, const char *text)
+{
+  const char *before = json_string_value(json_object_get(op->out, "message"));
+  json_object_set_new(op->out, "message", json_sprintf("%s. %s", before ? before : "success", text));
 }
 
 /* Whoever leaves takes what it knows along: those who stay get another secret. NULL: they do not. */
@@ -140,11 +151,11 @@ next_secret(struct gd_op *op, uint8_t secret[GD_SECRET_BYTES])
     return NULL;
   if (!deaf)
     return gd_secret_next(op->gd, &d->id, secret);
-  json_object_set_new(
-      op->out, "message",
-      json_sprintf("success. The pool keeps its secret, which the node that left knows: %s runs a version that cannot "
-                   "be told another one",
-                   deaf->hosts[0]));
+  GI_CLEANUP_FREE char *text =
+      gi_asprintf("The pool keeps its secret, which the node that left knows: %s runs a version that cannot "
+                  "be told another one",
+                  deaf->hosts[0]);
+  tell(op, text);
   return NULL;
 }
 
@@ -161,15 +172,22 @@ member_gone(void *arg, const struct gd_key_answer *a)
     gi_timer_set(&d->timer, 0);
     return;
   }
-  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&d->id, uuid));
-  GI_CLEANUP_FREE char *secret = next_secret(op, next), *encryption = gd_encryption_without(op->gd, &d->id, next);
+  GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&d->id, uuid)), *secret = next_secret(op, next);
+  bool unknown = secret || d->last; /* what those who stay go by from then on, to the one that leaves */
+  int ret = gd_encryption_without(op->gd, &d->id, unknown ? next : NULL, &d->encryption, &op->problem);
   explicit_bzero(next, sizeof(next));
+  if (ret) {
+    gi_timer_set(&d->timer, 0);
+    return;
+  }
+  if (unknown && d->encryption)
+    tell(op, "TLS has another authority: \"pool tls rotate\" makes what the machines of clients need to trust no other one");
   struct gd_key_put puts[3];
   puts[n++] = (struct gd_key_put){key, NULL, 0};
   if (secret)
     puts[n++] = (struct gd_key_put){GD_SECRET_KEY, secret, 0};
-  if (encryption)
-    puts[n++] = (struct gd_key_put){GD_ENCRYPTION_KEY, encryption, 0};
+  if (d->encryption)
+    puts[n++] = (struct gd_key_put){GD_ENCRYPTION_KEY, d->encryption, 0};
   gd_commit_keys(op, puts, n, detach_stored);
 }
 

@@ -63,6 +63,8 @@ new_bundle(struct tls_change *c, const char *name, struct gi_error *err)
 static int
 rotate(struct gd_op *op, struct tls_change *c, const char *dir, struct gi_error *err)
 {
+  if (gd_op_flag(op, "authority") && gd_authority_succeed(dir, c->doc, err))
+    return -1;
   json_t *list = gd_authority_list(dir, c->doc), *one;
   size_t i;
   int ret = 0;

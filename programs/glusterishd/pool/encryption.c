@@ -80,15 +80,20 @@ gd_encryption_with(struct gd *gd, const struct gi_gfid *node)
   return text;
 }
 
-char *
-gd_encryption_without(struct gd *gd, const struct gi_gfid *node, const uint8_t secret[GD_SECRET_BYTES])
+int
+gd_encryption_without(struct gd *gd, const struct gi_gfid *node, const uint8_t *next, char **text, struct gi_error *err)
 {
   GI_CLEANUP_FREE char *dir = gd_tls_dir(gd);
   char uuid[GI_UUID_TEXT];
   json_t *doc = gd_authority_load(dir);
-  if (doc)
+  int ret = 0;
+  *text = NULL;
+  if (doc && next)
+    ret = gd_authority_succeed(dir, doc, err);
+  else if (doc)
     gd_authority_node_left(doc, gi_gfid_text(node, uuid), true);
-  char *text = doc ? gd_encryption_write(gd, secret, doc) : NULL;
+  if (doc && !ret)
+    *text = gd_encryption_write(gd, next ? next : gd->pool->secret, doc);
   json_decref(doc);
-  return text;
+  return ret;
 }

@@ -257,8 +257,10 @@ void gd_encryption_take(struct gd *gd, const char *text); /* it comes into force
 char *gd_encryption_own(struct gd *gd);                   /* that of this node; NULL: it has none. The caller frees it */
 /* The same when the certificates of that node count again; NULL: nothing is to be changed. */
 char *gd_encryption_with(struct gd *gd, const struct gi_gfid *node);
-/* And when they count no more, sealed with that secret of the pool; NULL: there are no credentials. */
-char *gd_encryption_without(struct gd *gd, const struct gi_gfid *node, const uint8_t secret[GD_SECRET_BYTES]);
+/* And when it has left, into *text, the caller's; NULL: there are no credentials. With the secret that it is not told there is another
+ * authority, too, as it has the key of this one; without (NULL) its certificates count no more, and that is all. */
+GI_MUST_CHECK int gd_encryption_without(struct gd *gd, const struct gi_gfid *node, const uint8_t *next, char **text,
+                                        struct gi_error *err);
 
 /* ---- etcd-proc.c ---- */
 

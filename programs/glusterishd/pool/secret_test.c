@@ -129,7 +129,26 @@ test_credentials_are_sealed_anew(void **state)
   GI_CLEANUP_FREE char *open = gd_unseal(f->gd->pool->secret, sealed);
   assert_non_null(open);
   assert_null(gd_unseal(old, sealed));
+  assert_int_equal(json_integer_value(json_object_get(doc, "generation")), 1); /* of another authority */
+  json_decref(doc);
+  assert_non_null(strstr(f->out, "pool tls rotate"));
+}
+
+/* All who stay have the key of the authority before, as the one that left has. */
+static void
+test_the_authority_stays_with_the_secret(void **state)
+{
+  struct fixture *f = *state;
+  memory_store_put(&store, THIRD, "{\"uuid\":\"" THIRD_ID "\",\"hosts\":[\"127.0.0.78\"],\"port\":9}", 0);
+  gd_node_forget(gd_node_of_host(f->gd, "127.0.0.78"));
+  follow(f);
+  succeeds(f, run(f, 1, "{\"command\":\"pool tls\",\"action\":\"enable\"}"));
+  succeeds(f, run(f, 2, DETACH));
+  turns(f, 5);
+  json_t *doc = json_loads(memory_store_get(&store, GD_ENCRYPTION_KEY)->value, 0, NULL);
+  assert_null(json_object_get(doc, "generation"));
   assert_string_equal(json_string_value(json_array_get(json_object_get(doc, "gone"), 0)), AWAY_ID);
+  assert_non_null(strstr(f->out, "keeps its secret"));
   json_decref(doc);
 }
 
@@ -262,6 +281,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_each_one_leads_to_those_before, setup_three, teardown_three),
       cmocka_unit_test_setup_teardown(test_nobody_is_locked_out, setup_three, teardown_three),
       cmocka_unit_test_setup_teardown(test_credentials_are_sealed_anew, setup_three, teardown_three),
+      cmocka_unit_test_setup_teardown(test_the_authority_stays_with_the_secret, setup_three, teardown_three),
       cmocka_unit_test_setup_teardown(test_it_is_kept, setup_three, teardown_three),
       cmocka_unit_test_setup_teardown(test_who_was_away_takes_it, setup_three, teardown_three),
       cmocka_unit_test_setup_teardown(test_who_was_detached_finds_out, setup_three, teardown_three),

@@ -27,6 +27,10 @@
 #define RENEW_DAYS 30L /* before its end a node makes itself another one */
 #define SERIAL_BYTES 8
 #define RENEWED_MOST 1000
+#define CERTIFICATES_KEPT 2
+#define CHAIN_MOST 16 /* authorities before, one after the other, who trusts one of which finds this one */
+#define CHAIN_TEXT "16"
+#define NAME "glusterish pool" /* of the first one */
 #define NAME_MOST 64
 #define MSG (GI_MSG_MGMT + 186)
 
@@ -90,22 +94,51 @@ gd_authority_load(const char *dir)
   return NULL;
 }
 
+/* Its certificate and key are what the document says from now on. */
+static void
+set_signer(json_t *doc, const struct gd_signer *ca)
+{
+  GI_CLEANUP_FREE char *cert = gd_certificate_text(ca->cert, NULL), *key = gd_certificate_text(NULL, ca->key);
+  json_object_set_new(doc, "certificate", json_string(cert));
+  json_object_set_new(doc, "key", json_string(key));
+  explicit_bzero(key, strlen(key));
+}
+
+/* Each has a name of its own: whoever has certificates of several finds the one that is meant. The caller frees it. */
+static char *
+name_of(json_int_t generation)
+{
+  return generation ? gi_asprintf("%s %lld", NAME, (long long)generation + 1) : gi_strdup(NAME);
+}
+
+static int
+new_signer(struct gd_signer *ca, json_int_t generation, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *cn = name_of(generation);
+  *ca = (struct gd_signer){.key = EVP_EC_gen("P-256")};
+  if (!ca->key)
+    return gd_certificate_failed(err, "cannot make a key");
+  ca->cert = gd_certificate_new(ca->key, NULL, &(struct gd_certificate){.cn = cn, .days = CA_DAYS});
+  return 0;
+}
+
 json_t *
 gd_authority_new(struct gi_error *err)
 {
-  struct gd_signer ca = {.key = EVP_EC_gen("P-256")};
-  if (!ca.key) {
-    gd_certificate_failed(err, "cannot make a key");
+  struct gd_signer ca;
+  if (new_signer(&ca, 0, err))
     return NULL;
-  }
-  ca.cert = gd_certificate_new(ca.key, NULL, &(struct gd_certificate){.cn = "glusterish pool", .days = CA_DAYS});
-  GI_CLEANUP_FREE char *cert = gd_certificate_text(ca.cert, NULL), *key = gd_certificate_text(NULL, ca.key);
-  json_t *doc =
-      json_pack("{s:s,s:s,s:s,s:i,s:[],s:[]}", "mode", "off", "certificate", cert, "key", key, "renewed", 0, "issued", "gone");
-  explicit_bzero(key, strlen(key));
-  gd_signer_clear(&ca);
+  json_t *doc = json_pack("{s:s,s:i,s:[],s:[]}", "mode", "off", "renewed", 0, "issued", "gone");
   GI_ASSERT(doc);
+  set_signer(doc, &ca);
+  gd_signer_clear(&ca);
   return doc;
+}
+
+static json_int_t
+generation_of(const json_t *doc)
+{
+  return json_integer_value(json_object_get(doc, "generation"));
 }
 
 /* ---- serial numbers ---- */
@@ -248,6 +281,34 @@ put_crl(const char *dir, const json_t *doc, const struct gd_signer *ca, struct g
   return ret;
 }
 
+/* ---- whom all trust ---- */
+
+/* Does it count though an authority has signed it that does not? */
+static bool
+is_known(const json_t *doc, const json_t *one)
+{
+  return generation_of(one) < generation_of(doc) && *text_of(one, "certificate") &&
+         !json_is_true(json_object_get(one, "revoked"));
+}
+
+/* The authority, and each certificate that is known by itself. */
+static int
+put_trust(const char *dir, const json_t *doc, struct gi_error *err)
+{
+  GI_CLEANUP_FREE char *path = below(dir, "ca.pem");
+  char *text = NULL;
+  size_t len = 0, i;
+  json_t *one;
+  FILE *f = open_memstream(&text, &len);
+  GI_ASSERT(f != NULL);
+  fputs(text_of(doc, "certificate"), f);
+  json_array_foreach(json_object_get(doc, "issued"), i, one) if (is_known(doc, one)) fputs(text_of(one, "certificate"), f);
+  GI_ASSERT(fclose(f) == 0);
+  int ret = gd_write_file(path, text, len, false, err);
+  free(text);
+  return ret;
+}
+
 /* ---- this node ---- */
 
 static X509 *
@@ -270,6 +331,22 @@ still_good(X509 *cert, const struct gd_signer *ca, const char *serial)
          ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert)) && days >= RENEW_DAYS;
 }
 
+/* By what whoever trusts an authority before finds this one to be its successor; the caller frees it. */
+static char *
+chain_text(const json_t *doc)
+{
+  char *text = gi_strdup("");
+  size_t i;
+  json_t *one;
+  json_array_foreach(json_object_get(doc, "chain"), i, one) if (json_is_string(one))
+  {
+    char *longer = gi_asprintf("%s%s", text, json_string_value(one));
+    gi_free(text);
+    text = longer;
+  }
+  return text;
+}
+
 static int
 put_node(const char *dir, const json_t *doc, const struct gd_signer *ca, const char *node, struct gi_error *err)
 {
@@ -285,9 +362,13 @@ put_node(const char *dir, const json_t *doc, const struct gd_signer *ca, const c
   X509 *cert = gd_certificate_new(
       key, ca,
       &(struct gd_certificate){.cn = GD_AUTHORITY_NODE, .serial = serial, .usage = "serverAuth,clientAuth", .days = LEAF_DAYS});
-  char *text = gd_certificate_text(cert, key); /* in one file: in two there would be a moment when they do not go together */
+  GI_CLEANUP_FREE char *first = gd_certificate_text(cert, NULL), *last = gd_certificate_text(NULL, key),
+                       *chain = chain_text(doc);
+  /* in one file: in two there would be a moment when they do not go together */
+  char *text = gi_asprintf("%s%s%s", first, chain, last);
   int ret = gd_write_file(path, text, strlen(text), false, err);
   explicit_bzero(text, strlen(text));
+  explicit_bzero(last, strlen(last));
   gi_free(text);
   X509_free(cert);
   EVP_PKEY_free(key);
@@ -297,15 +378,13 @@ put_node(const char *dir, const json_t *doc, const struct gd_signer *ca, const c
 int
 gd_authority_put(const char *dir, const json_t *doc, const char *node, struct gi_error *err)
 {
-  GI_CLEANUP_FREE char *path = below(dir, "authority"), *trust = below(dir, "ca.pem");
-  const char *cert = text_of(doc, "certificate");
+  GI_CLEANUP_FREE char *path = below(dir, "authority");
   struct gd_signer ca;
   if (!gd_authority_usable(doc) || !open_authority(doc, &ca))
     return gi_error_set(err, EILSEQ, "what is known of the pool's credentials is damaged");
   char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
-  int ret = gd_mkdir_all(dir, 0700, err) || gd_write_file(path, text, strlen(text), false, err) ||
-                    gd_write_file(trust, cert, strlen(cert), false, err) || put_crl(dir, doc, &ca, err) ||
-                    put_node(dir, doc, &ca, node, err)
+  int ret = gd_mkdir_all(dir, 0700, err) || gd_write_file(path, text, strlen(text), false, err) || put_trust(dir, doc, err) ||
+                    put_crl(dir, doc, &ca, err) || put_node(dir, doc, &ca, node, err)
                 ? -1
                 : 0;
   explicit_bzero(text, strlen(text));
@@ -349,6 +428,19 @@ until_text(X509 *cert)
   return gi_strndup(text, n > 0 ? (size_t)n : 0);
 }
 
+/* The last two of a client may outlive their authority, as its machine may have either; of those before no more than a line is kept. */
+static void
+forget_older(json_t *doc, const char *name)
+{
+  const json_t *issued = json_object_get(doc, "issued");
+  unsigned kept = 0;
+  for (size_t i = json_array_size(issued); i-- > 0;) {
+    json_t *one = json_array_get(issued, i);
+    if (strcmp(text_of(one, "name"), name) == 0 && ++kept > CERTIFICATES_KEPT)
+      json_object_del(one, "certificate");
+  }
+}
+
 int
 gd_authority_client(json_t *doc, const char *name, struct gd_bundle *b, struct gi_error *err)
 {
@@ -366,7 +458,9 @@ gd_authority_client(json_t *doc, const char *name, struct gd_bundle *b, struct g
   GI_CLEANUP_FREE char *serial = serial_text(X509_get0_serialNumber(cert)), *until = until_text(cert);
   *b = (struct gd_bundle){gi_strdup(name), gd_certificate_text(cert, NULL), gd_certificate_text(NULL, key)};
   json_array_append_new(json_object_get(doc, "issued"),
-                        json_pack("{s:s,s:s,s:s,s:b}", "name", name, "serial", serial, "until", until, "revoked", false));
+                        json_pack("{s:s,s:s,s:s,s:b,s:s,s:I}", "name", name, "serial", serial, "until", until, "revoked", false,
+                                  "certificate", b->cert, "generation", generation_of(doc)));
+  forget_older(doc, name);
   X509_free(cert);
   EVP_PKEY_free(key);
   gd_signer_clear(&ca);
@@ -376,7 +470,8 @@ gd_authority_client(json_t *doc, const char *name, struct gd_bundle *b, struct g
 static int
 fill_bundle(const char *dir, const json_t *doc, const struct gd_bundle *b, struct gi_error *err)
 {
-  static const char said[] = "# Management connections of this machine are in TLS: the credentials are /etc/ssl/glusterfs.*\n";
+  static const char said[] = "# Management connections of this machine are in TLS: the credentials are /etc/ssl/glusterfs.*\n"
+                             "option transport.socket.ssl-cert-depth " CHAIN_TEXT "\n"; /* successors of the authority count */
   const struct {
     const char *name, *text;
   } files[] = {{"glusterfs.pem", b->cert},
@@ -476,6 +571,54 @@ gd_authority_node_left(json_t *doc, const char *node, bool left)
   return left;
 }
 
+/* ---- succession ---- */
+
+/* A version before has not noted what it issued: bundles that this node made are here. */
+static void
+note_certificate(const char *dir, json_t *one)
+{
+  GI_CLEANUP_FREE char *path = gi_asprintf("%s/clients/%s/glusterfs.pem", dir, text_of(one, "name"));
+  X509 *cert = *text_of(one, "certificate") || !gd_authority_name_ok(text_of(one, "name")) ? NULL : read_cert(path);
+  GI_CLEANUP_FREE char *serial = cert ? serial_text(X509_get0_serialNumber(cert)) : NULL;
+  if (serial && strcmp(serial, text_of(one, "serial")) == 0) {
+    GI_CLEANUP_FREE char *text = gd_certificate_text(cert, NULL);
+    json_object_set_new(one, "certificate", json_string(text));
+  }
+  X509_free(cert);
+}
+
+int
+gd_authority_succeed(const char *dir, json_t *doc, struct gi_error *err)
+{
+  struct gd_signer old, next;
+  json_int_t generation = generation_of(doc) + 1;
+  json_t *chain = json_array(), *one;
+  size_t i;
+  if (!open_authority(doc, &old)) {
+    json_decref(chain);
+    return gi_error_set(err, EILSEQ, "what is known of the pool's credentials is damaged");
+  }
+  if (new_signer(&next, generation, err)) {
+    gd_signer_clear(&old);
+    json_decref(chain);
+    return -1;
+  }
+  json_array_foreach(json_object_get(doc, "issued"), i, one) note_certificate(dir, one);
+  GI_CLEANUP_FREE char *cn = name_of(generation);
+  X509 *vouched = gd_certificate_new(next.key, &old, &(struct gd_certificate){.cn = cn, .days = CA_DAYS, .authority = true});
+  GI_CLEANUP_FREE char *text = gd_certificate_text(vouched, NULL);
+  json_array_append_new(chain, json_string(text));
+  json_array_foreach(json_object_get(doc, "chain"), i, one) if (i < CHAIN_MOST - 1) json_array_append(chain, one);
+  json_object_set_new(doc, "chain", chain);
+  json_object_set_new(doc, "generation", json_integer(generation));
+  json_object_set_new(doc, "gone", json_array()); /* this one has signed nothing for them */
+  set_signer(doc, &next);
+  X509_free(vouched);
+  gd_signer_clear(&next);
+  gd_signer_clear(&old);
+  return 0;
+}
+
 /* ---- showing ---- */
 
 static bool
@@ -503,6 +646,9 @@ gd_authority_list(const char *dir, const json_t *doc)
   }
   for (size_t i = 0; i < json_array_size(issued); i++) {
     json_t *one = json_copy(json_array_get(issued, i));
+    json_object_set_new(one, "earlier", json_boolean(generation_of(one) < generation_of(doc)));
+    json_object_del(one, "certificate");
+    json_object_del(one, "generation");
     if (has_successor(issued, i))
       json_object_set_new(one, "until", json_string(""));
     json_array_append_new(list, one);

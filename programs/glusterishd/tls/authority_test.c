@@ -6,7 +6,7 @@
 #include "programs/glusterishd/daemon-fixture.h"
 #include "programs/glusterishd/tls/authority.h"
 #include "programs/glusterishd/model/model.h"
-#include "rpc/tls.h"
+#include "rpc/tls-private.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -202,6 +202,166 @@ test_a_node_that_left_is_on_the_list(void **state)
   json_decref(doc);
 }
 
+/* ---- another authority ---- */
+
+static struct gi_tls *
+tls_of(const char *cert, const char *key, const char *ca, const char *crl, int64_t depth)
+{
+  GI_CLEANUP_FREE char *c = path(cert), *k = path(key), *trust = path(ca), *list = crl ? path(crl) : NULL;
+  struct gi_error err = {0};
+  struct gi_tls *t = gi_tls_new(&(struct gi_tls_config){.cert = c, .key = k, .ca = trust, .crl = list, .depth = depth}, &err);
+  if (!t)
+    fail_msg("%s", err.text);
+  return t;
+}
+
+/* A client with what is in tls/DIR meets the node whose certificate and key are in that file: do they like each other? What is wrong
+ * goes to `node` and `client`. */
+static bool
+meet(const char *dir, int64_t depth, const char *cert, struct gi_error *node, struct gi_error *client)
+{
+  GI_CLEANUP_FREE char *pem = gi_asprintf("%s/glusterfs.pem", dir), *key = gi_asprintf("%s/glusterfs.key", dir),
+                       *ca = gi_asprintf("%s/glusterfs.ca", dir);
+  struct gi_tls *tls[2] = {tls_of(cert, cert, "ca.pem", "crl", 0), tls_of(pem, key, ca, NULL, depth)};
+  struct gi_error *why[2] = {node, client}, err = {0};
+  SSL *ssl[2];
+  BIO *wire[2];
+  int done[2] = {0, 0};
+  assert_int_equal(BIO_new_bio_pair(&wire[0], 1 << 16, &wire[1], 1 << 16), 1);
+  for (unsigned i = 0; i < 2; i++) {
+    *why[i] = (struct gi_error){0};
+    ssl[i] = tls_session(tls[i], i == 0, why[i], &err);
+    assert_non_null(ssl[i]);
+    SSL_set_bio(ssl[i], wire[i], wire[i]);
+  }
+  for (unsigned turn = 0; turn < 20; turn++)
+    done[turn % 2] = SSL_do_handshake(ssl[turn % 2]);
+  for (unsigned i = 0; i < 2; i++) {
+    SSL_free(ssl[i]);
+    gi_tls_unref(&tls[i]);
+  }
+  return done[0] == 1 && done[1] == 1;
+}
+
+static void
+copy(const char *from, const char *to)
+{
+  GI_CLEANUP_FREE char *a = path(from), *b = path(to), *order = gi_asprintf("cp -r %s %s", a, b);
+  assert_int_equal(system(order), 0);
+}
+
+static void
+succeed(json_t *doc)
+{
+  GI_CLEANUP_FREE char *dir = gi_asprintf("%s/tls", fixture_root);
+  struct gi_error err = {0};
+  assert_int_equal(gd_authority_succeed(dir, doc, &err), 0);
+  put(doc, ONE);
+}
+
+/* Somebody has the key of the authority before: what is signed with it now is worth nothing, what it had signed is. */
+static void
+test_another_authority_takes_its_place(void **state)
+{
+  struct gi_error node, client;
+  json_t *doc = new_authority(), *kept;
+  give(doc, "joe");
+  put(doc, ONE);
+  assert_true(meet("clients/joe", 0, "node.pem", &node, &client));
+  kept = json_deep_copy(doc);
+  copy("node.pem", "old.pem");
+  copy("clients/joe", "old");
+  succeed(doc);
+  assert_true(node_usable());
+  assert_true(meet("old", 0, "node.pem", &node, &client)); /* by the chain, and as one that is known */
+
+  give(kept, "joe"); /* it signs one of that name */
+  assert_false(meet("clients/joe", 0, "node.pem", &node, &client));
+  assert_int_equal(node.code, EKEYREJECTED);
+  assert_string_equal(node.text,
+                      "its certificate \"joe\" is of a CA that was replaced: \"glusterish pool\" is trusted no more");
+  give(doc, "joe");
+  put(doc, ONE);
+  assert_true(meet("clients/joe", 0, "node.pem", &node, &client));
+  copy("clients/joe", "new");
+  assert_false(meet("new", 0, "old.pem", &node, &client)); /* nor is one believed that pretends to be a node */
+  assert_int_equal(client.code, EKEYREJECTED);
+  assert_string_equal(client.text,
+                      "its certificate \"node\" is of the wrong CA: \"glusterish pool\" is none that is trusted here");
+
+  succeed(doc);
+  assert_true(meet("new", 0, "node.pem", &node, &client));
+  assert_true(meet("old", 2, "node.pem", &node, &client)); /* two authorities later */
+  assert_false(meet("old", 0, "node.pem", &node, &client));
+  assert_non_null(strstr(client.text, "ssl-cert-depth"));
+
+  struct gi_error err = {0};
+  assert_int_equal(gd_authority_revoke(doc, "joe", &err), 0);
+  put(doc, ONE);
+  assert_false(meet("new", 0, "node.pem", &node, &client));
+  assert_false(meet("old", 2, "node.pem", &node, &client));
+  json_decref(kept);
+  json_decref(doc);
+}
+
+static void
+test_the_last_two_of_a_client_outlive_their_authority(void **state)
+{
+  struct gi_error node, client;
+  json_t *doc = new_authority();
+  static const char *const names[] = {"first", "second", "third"};
+  for (size_t i = 0; i < GI_ARRAY_LEN(names); i++) {
+    give(doc, "joe");
+    copy("clients/joe", names[i]);
+  }
+  succeed(doc);
+  assert_false(meet("first", 0, "node.pem", &node, &client));
+  assert_true(meet("second", 0, "node.pem", &node, &client));
+  assert_true(meet("third", 0, "node.pem", &node, &client));
+  json_decref(doc);
+}
+
+/* A version before has noted less: what this node gave out is found in its directory. */
+static void
+test_what_was_not_noted_is_found(void **state)
+{
+  struct gi_error node, client;
+  json_t *doc = new_authority();
+  give(doc, "joe");
+  json_object_del(json_array_get(json_object_get(doc, "issued"), 0), "certificate");
+  copy("clients/joe", "old");
+  succeed(doc);
+  assert_true(meet("old", 0, "node.pem", &node, &client));
+  json_decref(doc);
+}
+
+/* Many nodes leave: what nodes show stays of bounded length, and each client is told the limit. */
+static void
+test_successions_are_many(void **state)
+{
+  struct gi_error node, client;
+  GI_CLEANUP_FREE char *said = path("clients/joe/secure-access");
+  char line[2][128] = {"", ""};
+  json_t *doc = new_authority();
+  give(doc, "joe");
+  copy("clients/joe", "old");
+  FILE *f = fopen(said, "r");
+  assert_non_null(f);
+  for (size_t i = 0; i < 2; i++)
+    assert_non_null(fgets(line[i], sizeof(line[i]), f));
+  fclose(f);
+  assert_string_equal(line[1], "option transport.socket.ssl-cert-depth 16\n");
+  for (unsigned i = 0; i < 16; i++)
+    succeed(doc);
+  assert_true(meet("old", 16, "node.pem", &node, &client));
+  succeed(doc);
+  assert_int_equal(json_array_size(json_object_get(doc, "chain")), 16);
+  assert_false(meet("old", 16, "node.pem", &node, &client));
+  assert_string_equal(client.text,
+                      "its certificate \"node\" is of the wrong CA: \"glusterish pool 2\" is none that is trusted here");
+  json_decref(doc);
+}
+
 /* Whoever renews is killed at any moment: what is there is a whole pair. */
 static void
 test_renewing_is_killed(void **state)
@@ -216,6 +376,8 @@ test_renewing_is_killed(void **state)
         json_object_set_new(doc, "renewed", json_integer(renewed));
         put(doc, ONE);
         give(doc, "joe");
+        if (renewed % 10 == 0)
+          succeed(doc);
       }
     }
     usleep(3000 * (n % 7) + 500 * n);
@@ -280,6 +442,10 @@ main(void)
       cmocka_unit_test_setup_teardown(test_it_makes_renews_and_takes_back, make_root, remove_root),
       cmocka_unit_test_setup_teardown(test_a_bundle_goes_with_its_document, make_root, remove_root),
       cmocka_unit_test_setup_teardown(test_a_node_that_left_is_on_the_list, make_root, remove_root),
+      cmocka_unit_test_setup_teardown(test_another_authority_takes_its_place, make_root, remove_root),
+      cmocka_unit_test_setup_teardown(test_the_last_two_of_a_client_outlive_their_authority, make_root, remove_root),
+      cmocka_unit_test_setup_teardown(test_what_was_not_noted_is_found, make_root, remove_root),
+      cmocka_unit_test_setup_teardown(test_successions_are_many, make_root, remove_root),
       cmocka_unit_test_setup_teardown(test_renewing_is_killed, make_root, remove_root),
       cmocka_unit_test_setup_teardown(test_credentials_are_read_while_they_are_renewed, make_root, remove_root),
       cmocka_unit_test_setup_teardown(test_what_is_damaged_is_refused, make_root, remove_root),

@@ -75,6 +75,7 @@ gd_certificate_new(EVP_PKEY *key, const struct gd_signer *by, const struct gd_ce
 {
   X509 *cert = X509_new();
   EVP_PKEY *signs = by ? by->key : key;
+  bool authority = wish->authority || !by;
   GI_ASSERT(cert);
   set_serial(cert, wish->serial);
   X509_set_version(cert, 2); /* which is 3 */
@@ -83,8 +84,8 @@ gd_certificate_new(EVP_PKEY *key, const struct gd_signer *by, const struct gd_ce
   X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, (const unsigned char *)wish->cn, -1, -1, 0);
   X509_set_issuer_name(cert, by ? X509_get_subject_name(by->cert) : name);
   X509_set_pubkey(cert, key);
-  add_extension(cert, NID_basic_constraints, by ? "critical,CA:FALSE" : "critical,CA:TRUE");
-  add_extension(cert, NID_key_usage, by ? "critical,digitalSignature" : "critical,keyCertSign,cRLSign");
+  add_extension(cert, NID_basic_constraints, authority ? "critical,CA:TRUE" : "critical,CA:FALSE");
+  add_extension(cert, NID_key_usage, authority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature");
   if (wish->names)
     add_extension(cert, NID_subject_alt_name, wish->names);
   if (wish->usage)

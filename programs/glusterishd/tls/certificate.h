@@ -24,6 +24,7 @@ struct gd_certificate {
   const char *names;  /* where it is found, as OpenSSL writes them ("IP:192.0.2.1"); NULL: not said */
   const char *usage;  /* what it is for, likewise; NULL: everything */
   long days;          /* 0: for ever */
+  bool authority;     /* another one, which `by` vouches for; without `by` it is one anyway */
 };
 
 /* A certificate for `key`, valid from a day ago, as clocks of machines differ. `by` NULL: one of an authority, signed by itself. */

@@ -121,6 +121,10 @@ gd_tls_begin(struct gd *gd, struct gi_error *err)
 {
   GI_CLEANUP_FREE char *dir = gd_tls_dir(gd);
   json_t *doc = gd_authority_load(dir);
+  char uuid[GI_UUID_TEXT];
+  struct gi_error why = {0};
+  if (doc && gd_authority_put(dir, doc, gi_gfid_text(&gd->uuid, uuid), &why)) /* the daemon died while it did that */
+    gi_log(GI_LOG_ERROR, GD_NAME, MSG + 2, "credentials may not be those of the pool: %s", why.text);
   int ret = doc ? gd_bundles_settle(dir, doc, false, err) : 0;
   json_decref(doc);
   return ret ? ret : gd_tls_apply(gd, err);

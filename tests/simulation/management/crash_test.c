@@ -450,6 +450,44 @@ is_renewed(struct bench *b)
   return renewed == 1;
 }
 
+/* How often another authority has taken its place. */
+static json_int_t
+authorities(struct bench *b)
+{
+  json_t *doc = credentials(b);
+  json_int_t n = json_integer_value(json_object_get(doc, "generation"));
+  json_decref(doc);
+  return n;
+}
+
+static bool
+has_left_its_authority(struct bench *b)
+{
+  bool left = third_has_left(b);
+  if (left != authorities(b))
+    fail_msg("the third node has left: %d, another authority: %d", left, (int)authorities(b));
+  return left;
+}
+
+static bool
+is_succeeded(struct bench *b)
+{
+  bool renewed = is_renewed(b);
+  if (renewed != authorities(b))
+    fail_msg("certificates are new: %d, another authority: %d", renewed, (int)authorities(b));
+  return renewed;
+}
+
+/* Alone it goes by what it keeps in files. */
+static bool
+second_has_left_its_authority(struct bench *b)
+{
+  bool left = second_has_left(b);
+  if (left != authorities(b))
+    fail_msg("the second node has left: %d, another authority: %d", left, (int)authorities(b));
+  return left;
+}
+
 static const struct walk walks[] = {
     {"create", 0, 3, 4, CREATE, NULL, is_there, {"0/a", "1/a"}, SOON},
     {"start", 0, 3, 8, START, created, is_started, {NULL}, SOON},
@@ -499,13 +537,26 @@ static const struct walk walks[] = {
     {"peer detach", 0, 3, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\"}", NULL, third_has_left, {NULL}, SOON},
     {"peer detach of one that is away", 0, 3, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\",\"force\":true}",
      third_is_away, third_is_gone},
+    {"peer detach with TLS",
+     0,
+     3,
+     2,
+     "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\"}",
+     with_client,
+     has_left_its_authority,
+     {NULL},
+     SOON},
     {"pool tls enable", 0, 3, 1, TLS("enable"), NULL, is_optional},
     {"pool tls require", 0, 3, 1, TLS("require"), enabled, is_required},
     {"pool tls relax", 0, 3, 1, TLS("relax"), required, is_optional},
     {"pool tls disable", 0, 3, 1, TLS("disable"), enabled, is_plain},
     {"pool tls rotate", 0, 3, 1, TLS("rotate"), with_client, is_renewed},
+    {"pool tls rotate --authority", 0, 3, 1, "{\"command\":\"pool tls\",\"action\":\"rotate\",\"authority\":true}", with_client,
+     is_succeeded},
     {"pool tls client", 0, 3, 1, CLIENT, enabled, has_client, {NULL}, SOON},
     {"pool tls revoke", 0, 3, 1, TLS("revoke\",\"name\":\"joe"), with_client, is_revoked},
+    {"the last peer detach with TLS", 0, 2, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.2\"}", with_client,
+     second_has_left_its_authority},
     {"the last peer detach", 0, 2, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.2\"}", NULL, second_has_left},
 };
 
