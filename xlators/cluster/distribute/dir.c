@@ -104,12 +104,21 @@ make(struct di *d, struct gi_fop *fop)
   return GI_ANSWERED;
 }
 
+/* The layout is another one, or a linkto file that leads nowhere was in the way. */
+static bool
+may_try_again(struct di *d, struct gi_fop *fop, int attempt)
+{
+  if (fop->rsp.err == EEXIST && fop->kind == GI_FOP_MKDIR && attempt == 1)
+    return di_is_free(d, fop, &fop->loc) == 0;
+  return fop->rsp.err == EAGAIN;
+}
+
 static enum gi_verdict
 patiently(struct di *d, struct gi_fop *fop, di_task_fn *fn)
 {
   enum gi_verdict v = fn(d, fop);
 
-  for (int i = 1; i < DI_ATTEMPTS && fop->rsp.ret < 0 && fop->rsp.err == EAGAIN; i++) { /* the layout is another one */
+  for (int i = 1; i < DI_ATTEMPTS && fop->rsp.ret < 0 && may_try_again(d, fop, i); i++) {
     gi_reply_clear(&fop->rsp);
     v = fn(d, fop);
   }

@@ -162,6 +162,7 @@ make(struct di *d, struct gi_fop *fop)
   struct gi_inode *parent = gi_loc_parent(fop, &fop->loc);
   const struct di_layout *l;
   unsigned child;
+  bool freed = false;
   int err, hashed;
 
   for (int again = 0;; again++) {
@@ -180,6 +181,10 @@ make(struct di *d, struct gi_fop *fop)
       return open_existing(d, fop);
     if (!err)
       return made(d, fop, child);
+    if (err == EEXIST && !freed && !di_is_free(d, fop, &fop->loc)) {
+      freed = true; /* a linkto file that led nowhere was in the way */
+      continue;
+    }
     if ((!layout_refused(fop) && err != EAGAIN) || again == DI_ATTEMPTS)
       break;
     renew_layout(d, parent); /* it is another one now */
@@ -187,6 +192,15 @@ make(struct di *d, struct gi_fop *fop)
   if (fop->rsp.ret < 0 && fop->rsp.err == err)
     return made(d, fop, child);
   return gi_fop_fail(fop, err);
+}
+
+/* It was refused because something has the name. */
+static enum gi_verdict
+make_if_free(struct di *d, struct gi_fop *fop)
+{
+  int err = di_is_free(d, fop, &fop->loc);
+
+  return err ? gi_fop_fail(fop, err) : make(d, fop);
 }
 
 /* As a rule one message, and nothing to wait for here. */
@@ -235,6 +249,8 @@ di_create_done(struct gi_xlator *x, struct gi_fop *fop)
   }
   if (fop->rsp.ret >= 0 && opened_linkto(fop))
     return di_run(d, fop, open_existing);
+  if (fop->rsp.ret < 0 && fop->rsp.err == EEXIST)
+    return di_run(d, fop, make_if_free);
   know_new(d, fop, di_fop_of(fop, d)->to);
   return GI_PASS;
 }
@@ -286,6 +302,8 @@ unlink_once(struct di *d, struct gi_fop *fop, bool *again)
   if (err)
     return err;
   hashed = di_hashed(d, l, fop->loc.name);
+  if (hashed < 0 && d->up != di_all(d))
+    return ENOTCONN; /* it belongs to one that is down, which may have a linkto file */
   if (hashed >= 0 && hashed != child)
     err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc);
   *again = err == EAGAIN;

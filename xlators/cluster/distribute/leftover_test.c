@@ -133,6 +133,84 @@ test_file_with_a_note_keeps_its_name(void **state)
   fake_stack_free(s);
 }
 
+/* ---- a linkto file that leads nowhere ---- */
+
+static bool stray;
+
+static void
+say_stray(struct gi_fop *fop, void *arg)
+{
+  if (!fop->loc.name)
+    say_dir(fop, arg);
+  else if (stray && arg == &parts[1])
+    say_linkto(fop, "child-0");
+  else
+    gi_fop_fail(fop, ENOENT);
+}
+
+static void
+remove_stray(struct gi_fop *fop, void *arg)
+{
+  stray = false;
+}
+
+static void
+make_unless_stray(struct gi_fop *fop, void *arg)
+{
+  if (stray && arg == &parts[1])
+    gi_fop_fail(fop, EEXIST);
+  else
+    attr_of(&fop->rsp.stat, FILE_GFID, fop->kind == GI_FOP_MKDIR ? S_IFDIR | 0755 : S_IFREG | 0644);
+}
+
+/* One who reached only the file has removed it: that says nothing about what is to be made. */
+static void
+test_stray_linkto_is_nothing_that_exists(void **state)
+{
+  static const enum gi_fop_kind kinds[] = {GI_FOP_CREATE, GI_FOP_MKNOD, GI_FOP_SYMLINK, GI_FOP_MKDIR};
+
+  for (unsigned k = 0; k < GI_ARRAY_LEN(kinds); k++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    struct gi_fop *f = entry_fop(s, kinds[k], name_on(1, 2));
+
+    stray = true;
+    for (unsigned i = 0; i < 2; i++) {
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_stray, .arg = &parts[i]});
+      fake_script_always(s, i, kinds[k], (struct fake_reply){.fill = make_unless_stray, .arg = &parts[i]});
+      fake_script_always(s, i, GI_FOP_UNLINK, (struct fake_reply){.fill = remove_stray});
+    }
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.err, 0);
+    assert_int_equal(fake_count(s, 1, kinds[k]), 2);
+    assert_int_equal(fake_count(s, 1, GI_FOP_UNLINK), 1);
+    fake_stack_free(s);
+  }
+}
+
+/* The first name is where it belongs, the further one has the linkto file. */
+static void
+test_stray_linkto_is_no_further_name(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(0, 2)), *k = fake_fop(s, GI_FOP_LINK);
+
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_submit(s, f);
+  stray = true;
+  for (unsigned i = 0; i < 2; i++) {
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_stray, .arg = &parts[i]});
+    fake_script_always(s, i, GI_FOP_MKNOD, (struct fake_reply){.fill = make_unless_stray, .arg = &parts[i]});
+    fake_script_always(s, i, GI_FOP_UNLINK, (struct fake_reply){.fill = remove_stray});
+  }
+  gi_loc_set_inode(&k->loc, fake_inode(s, FILE_GFID));
+  gi_fop_set_entry(k, &k->loc2, fake_inode(s, DIR_GFID), name_on(1, 2));
+  fake_submit(s, k);
+  assert_int_equal(k->rsp.err, 0);
+  assert_int_equal(fake_count(s, 0, GI_FOP_LINK), 1);
+  assert_int_equal(fake_count(s, 1, GI_FOP_MKNOD), 2);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -140,6 +218,8 @@ main(void)
       cmocka_unit_test(test_link_to_a_name_that_is_elsewhere),
       cmocka_unit_test(test_lookup_ends_a_move_with_all_attributes),
       cmocka_unit_test(test_file_with_a_note_keeps_its_name),
+      cmocka_unit_test(test_stray_linkto_is_nothing_that_exists),
+      cmocka_unit_test(test_stray_linkto_is_no_further_name),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

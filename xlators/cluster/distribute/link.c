@@ -121,13 +121,7 @@ follow(struct linking *k)
 static int
 is_free(struct linking *k)
 {
-  struct gi_iatt stat;
-  int child, err;
-
-  if (di_announces(k->d, k->fop->loc2.parent))
-    return 0;
-  err = di_resolve(k->d, k->fop, &k->fop->loc2, &child, &stat);
-  return err == ENOENT ? 0 : err ? err : EEXIST;
+  return di_announces(k->d, k->fop->loc2.parent) ? 0 : di_is_free(k->d, k->fop, &k->fop->loc2);
 }
 
 static int
@@ -162,9 +156,12 @@ link_name(struct di *d, struct gi_fop *fop)
   if (!k.inode)
     return gi_fop_fail(fop, ESTALE);
   for (int i = 0; i == 0 || (err == EAGAIN && i < DI_ATTEMPTS); i++) { /* the layout is another one */
+    gi_reply_clear(&fop->rsp);
     err = find_places(&k);
     if (!err)
       err = link_once(&k);
+    if (err == EEXIST && i == 0 && di_is_free(d, fop, &fop->loc2) == 0)
+      err = EAGAIN;
   }
   if (di_is_gone(err) && k.child < d->n &&
       di_find_again(d, fop, k.inode, d->x->children[k.child]) == 0) { /* a rebalance has moved it meanwhile */

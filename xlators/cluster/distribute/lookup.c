@@ -523,3 +523,12 @@ di_resolve(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, int *chil
   gi_fop_unref(h);
   return err;
 }
+
+int
+di_is_free(struct di *d, struct gi_fop *fop, const struct gi_loc *loc)
+{
+  struct gi_iatt stat;
+  int child, err = di_resolve(d, fop, loc, &child, &stat);
+
+  return err == ENOENT ? 0 : err == ENOTCONN ? err : EEXIST;
+}
