@@ -215,10 +215,8 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_link_to_a_name_that_is_elsewhere),
-      cmocka_unit_test(test_lookup_ends_a_move_with_all_attributes),
-      cmocka_unit_test(test_file_with_a_note_keeps_its_name),
-      cmocka_unit_test(test_stray_linkto_is_nothing_that_exists),
+      cmocka_unit_test(test_link_to_a_name_that_is_elsewhere), cmocka_unit_test(test_lookup_ends_a_move_with_all_attributes),
+      cmocka_unit_test(test_file_with_a_note_keeps_its_name),  cmocka_unit_test(test_stray_linkto_is_nothing_that_exists),
       cmocka_unit_test(test_stray_linkto_is_no_further_name),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
