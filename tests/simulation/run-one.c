@@ -272,6 +272,8 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
   if (config.shard)
     sim_model_own_syncs(c->model);
   c->names = sim_namespace_new(w);
+  if (sim_set_count(&c->config) > 1)
+    sim_namespace_over_sets(c->names);
   live(c, plan, out);
   account(c, out);
   out->hash = w->hash;

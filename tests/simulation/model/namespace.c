@@ -20,6 +20,7 @@ struct values {
 struct slot {
   struct values maybe; /* empty: anything */
   struct values ever;  /* but none */
+  bool torn;           /* one set may have lost what another has not: nothing that is done to it makes sure of it */
   unsigned busy;       /* operations under way */
   uint64_t begun;      /* the youngest of them, a moment */
   uint64_t changed;    /* when the last one ended */
@@ -43,6 +44,7 @@ struct sim_naming {
 struct sim_namespace {
   struct sim_world *w;
   uint64_t moment;
+  bool several; /* sets: a name may be on more than one */
   struct gi_list under_way;
   struct gi_list lingering; /* their clients are gone, and messages about them may still arrive; the oldest first */
   struct sim_namespace_stats stats;
@@ -125,6 +127,12 @@ sim_namespace_new(struct sim_world *w)
     for (unsigned n = 0; n < SIM_NAMES_PER_DIR; n++)
       add(&m->slot[d][n].maybe, &gi_gfid_none);
   return m;
+}
+
+void
+sim_namespace_over_sets(struct sim_namespace *m)
+{
+  m->several = true;
 }
 
 static void
@@ -312,6 +320,7 @@ static void
 apply(struct sim_namespace *m, const struct sim_naming *op, bool certain)
 {
   struct slot *s = slot_of(m, op->at), *to = slot_of(m, op->to);
+  certain = certain && !s->torn && !to->torn;
   switch (op->what) {
   case MAKE:
     if (certain)
@@ -415,8 +424,15 @@ sim_namespace_power_loss(struct sim_namespace *m)
       if (!s->busy && (!s->changed || s->changed_ns + COMMIT_NS < m->w->now))
         continue;
       s->maybe.count = 0;
+      s->torn = m->several;
       s->changed = m->moment;
     }
+}
+
+bool
+sim_namespace_torn(const struct sim_namespace *m, struct sim_place_of at)
+{
+  return m->slot[at.dir][at.name].torn;
 }
 
 bool
@@ -494,7 +510,7 @@ judge_listed(struct sim_namespace *m, const char *who, const struct sim_listing 
   }
   if (!undisturbed(s, l->since))
     return;
-  if (times > 1)
+  if (times > 1 && !s->torn)
     sim_violation(m->w, "%s: the list of directory %u has name %u %u times", who, at.dir, at.name, times);
   if (!times && !may_be(s, &gi_gfid_none))
     sim_violation(m->w, "%s: the list of directory %u leaves out name %u", who, at.dir, at.name);

@@ -20,7 +20,9 @@
  * own.
  *
  * Nothing here syncs a directory, so what was changed shortly before a machine
- * lost its power may be anything.
+ * lost its power may be anything. Over several sets it stays so: one may have
+ * lost what another has not, and a heal may bring it back late, beside what was
+ * made since.
  */
 #ifndef SIM_NAMESPACE_H
 #define SIM_NAMESPACE_H
@@ -46,6 +48,8 @@ struct sim_place_of {
 };
 
 struct sim_namespace *sim_namespace_new(struct sim_world *w);
+/* Of a volume of several sets. */
+void sim_namespace_over_sets(struct sim_namespace *m);
 void sim_namespace_free(struct sim_namespace **m);
 const struct sim_namespace_stats *sim_namespace_stats(const struct sim_namespace *m);
 /* How a name is called, and which one that is; false: none of the model. */
@@ -64,6 +68,8 @@ void sim_namespace_done(struct sim_namespace *m, struct sim_naming **op, int err
 void sim_namespace_abandon(struct sim_namespace *m, unsigned client);
 void sim_namespace_power_loss(struct sim_namespace *m);
 
+/* A machine has lost its power soon after the name was changed: it may be on several sets. */
+bool sim_namespace_torn(const struct sim_namespace *m, struct sim_place_of at);
 /* What a name certainly is; false: that is not known. `gfid` none: nothing. */
 bool sim_namespace_certain(const struct sim_namespace *m, struct sim_place_of at, struct gi_gfid *gfid);
 

@@ -289,6 +289,29 @@ test_power_loss(void **state)
   complains(t);
 }
 
+/* One set has lost what another has not: what was made since may be beside it. */
+static void
+test_power_loss_over_sets(void **state)
+{
+  struct bench *t = *state;
+  struct sim_listing l = {.dir = a.dir};
+  sim_namespace_over_sets(t->m);
+  make(t, b, 2, 0);
+  t->w->now += 60 * SIM_S;
+  make(t, a, 1, 0);
+  take(t, a, 0);
+  sim_namespace_power_loss(t->m);
+  make(t, a, 3, 0);
+  assert_true(sim_namespace_torn(t->m, a));
+  assert_false(sim_namespace_torn(t->m, b));
+  sim_namespace_seen(t->m, "a client", sim_namespace_now(t->m), a, object(1));
+  l.since = sim_namespace_now(t->m);
+  sim_listing_add(&l, "n1", object(1));
+  sim_listing_add(&l, "n1", object(3));
+  sim_namespace_listed(t->m, "a client", &l);
+  assert_int_equal(t->w->violations, 0);
+}
+
 /* Others' changes may be known late, a client's own never. */
 static void
 test_late(void **state)
@@ -322,6 +345,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_lists, setup, teardown),
       cmocka_unit_test_setup_teardown(test_power_loss, setup, teardown),
       cmocka_unit_test_setup_teardown(test_late, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_power_loss_over_sets, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

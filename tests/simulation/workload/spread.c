@@ -138,9 +138,9 @@ judge_file(struct look *l, const char *dir, const char *name, const struct seen 
                   home);
 }
 
-/* The object that all sets together have under the name; none: nothing. */
+/* The object that all sets together have under the name; none: nothing, or nobody can tell. */
 static struct gi_gfid
-judge(struct look *l, const char *dir, const char *name)
+judge(struct look *l, const char *dir, const char *name, bool torn)
 {
   GI_CLEANUP_FREE char *path = gi_asprintf("%s/%s", dir, name);
   struct seen seen[SIM_BRICKS];
@@ -161,6 +161,8 @@ judge(struct look *l, const char *dir, const char *name)
   for (unsigned set = 0; set < sets && count[DIRECTORY]; set++)
     if (seen[set].thing == DIRECTORY && !gi_gfid_equal(&seen[set].gfid, &seen[home].gfid))
       sim_violation(l->c->w, "the directory %s has several gfids", path);
+  if (count[DATA] > 1 && torn)
+    return gi_gfid_none;
   if (count[DATA]) {
     judge_file(l, dir, name, seen, home);
     at_home(l, &seen[home].gfid, home, path);
@@ -197,7 +199,8 @@ check_directory(struct look *l, unsigned dir)
   if (l->c->leaving >= 0)
     check_empty(l, path, (unsigned)l->c->leaving);
   for (unsigned n = 0; n < SIM_NAMES_PER_DIR; n++) {
-    struct gi_gfid gfid = judge(l, path, sim_namespace_name(n, name));
+    struct gi_gfid gfid =
+        judge(l, path, sim_namespace_name(n, name), sim_namespace_torn(l->c->names, (struct sim_place_of){dir, n}));
 
     if (!gi_gfid_is_none(&gfid))
       sim_listing_add(&all, name, &gfid);
