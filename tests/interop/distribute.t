@@ -38,6 +38,16 @@ make_tree() {
   rm "$t/f26" "$t/moved-1"
   chmod 0751 "$t/deep2"
 }
+# Bricks, which their client names in the order of the answers, and the parts of the layout.
+places() {
+  local i value
+  for i in . t t/deep2 t/f27 t/moved-2; do
+    value=$(cd "$WORK/$1" && getfattr --only-values -n "$2" "$i" | tr -d '\0')
+    grep -o '<[^>]*>' <<<"$value" | LC_ALL=C sort
+    tr -d '\n' <<<"$value" | sed 's/<POSIX[^>]*>/B/g'
+    echo
+  done
+}
 contents() { (cd "$1" && find . -type f | LC_ALL=C sort | xargs md5sum && find . -printf '%y %m %n %p\n' | grep -v ' \.$' | LC_ALL=C sort -k4); }
 
 for kind in real ours; do
@@ -55,6 +65,9 @@ for kind in real ours; do
   state_of t >"$WORK/state.mine"
   ok "$kind: with linkto files among it" grep -q 'f 1000 0 t/' "$WORK/state.mine"
   is "$(diff "$WORK/state.theirs" "$WORK/state.mine")" "" "$kind: it is the same on the bricks"
+  for name in trusted.glusterfs.pathinfo glusterfs.pathinfo trusted.glusterfs.list-node-uuids; do
+    is "$(places mine "$name")" "$(places theirs "$name")" "$kind: both say the same of where things are ($name)"
+  done
   for i in 21 22 23; do mv "$WORK/theirs/t/f$i" "$WORK/theirs/t/x$i" && mv "$WORK/mine/t/x$i" "$WORK/mine/t/y$i" && mv "$WORK/theirs/t/y$i" "$WORK/theirs/t/z$i"; done
   is "$(cat "$WORK"/mine/t/z2? | tr '\n' ' ')" "16 17 18 " "$kind: a file renamed by both in turn keeps its contents"
   setfattr -n user.theirs -v 1 "$WORK/theirs/t/sub" && setfattr -n user.ours -v 2 "$WORK/mine/t/sub"

@@ -56,14 +56,32 @@ text_answer(struct text *t, struct gi_fop *fop)
   return GI_ANSWERED;
 }
 
+struct part {
+  const char *name;
+  const struct di_range *range;
+};
+
+static int
+by_start(const void *a, const void *b)
+{
+  uint32_t x = ((const struct part *)a)->range->start, y = ((const struct part *)b)->range->start;
+
+  return (x > y) - (x < y);
+}
+
 static void
 put_layout(const struct di *d, const struct di_layout *l, FILE *out)
 {
+  struct part part[DI_MAX];
+
   GI_ASSERT(l->n == d->n);
+  for (unsigned i = 0; i < l->n; i++)
+    part[i] = (struct part){d->x->children[i]->name, &l->range[i]};
+  qsort(part, l->n, sizeof(part[0]), by_start);
   fprintf(out, " (%s-layout", d->x->name);
   for (unsigned i = 0; i < l->n; i++)
-    if (!l->range[i].err)
-      fprintf(out, " (%s %u %u)", d->x->children[i]->name, l->range[i].start, l->range[i].stop);
+    if (!part[i].range->err)
+      fprintf(out, " (%s %u %u)", part[i].name, part[i].range->start, part[i].range->stop);
   fputc(')', out);
 }
 
