@@ -60,6 +60,35 @@ first_up_expired(void *arg)
   joined(d, d->joining); /* they had their time */
 }
 
+static void
+try_answered(struct gi_fop *fop, void *arg)
+{
+  struct di *d = arg;
+
+  GI_ASSERT(d->busy > 0 && fop->tag < d->n);
+  if (fop->rsp.ret >= 0 || fop->rsp.err != ENOTCONN)
+    joined(d, 1ull << fop->tag);
+  gi_fop_unref(fop);
+  d->busy--;
+  di_settle(d);
+}
+
+/* A replica set says that it is up when the first of its bricks is, and serves when there is a quorum of them: it is asked for
+ * something, now and each time that something changes with it. */
+static void
+try_to_join(struct di *d, unsigned child)
+{
+  struct gi_fop *h;
+
+  if (!(d->joining >> child & 1) || d->draining)
+    return;
+  h = gi_fop_new(d->x->graph, GI_FOP_LOOKUP);
+  h->loc.gfid = gi_gfid_root;
+  h->tag = (uint8_t)child; /* which has this number until it is answered */
+  d->busy++;
+  gi_fop_submit(h, d->x->children[child], try_answered, d);
+}
+
 /* The volume can serve when all subvolumes have said whether they can, and one of them does: whoever looks before that would take what the
  * others have for absent. */
 static void
@@ -73,7 +102,7 @@ child_moved(struct di *d, unsigned child, bool up)
   if (up != !!(before & bit))
     next_generation(d);
   if (up) /* one that cannot serve yet, for its bricks are about to start, is waited for as long as one that is silent */
-    joined(d, bit);
+    try_to_join(d, child);
   if (d->on_up)
     d->on_up(d);
   if (d->announced && !d->up) {
@@ -143,6 +172,8 @@ di_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
     d->announced = d->up;
     return false;
   case GI_EVENT_CHILD_CHANGED:
+    if (child >= 0)
+      try_to_join(d, (unsigned)child);
     return child < 0;
   case GI_EVENT_INVALIDATE:
     return d->n > 1 && child >= 0 && invalidated(d, (unsigned)child, data);

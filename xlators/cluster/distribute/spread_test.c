@@ -689,7 +689,11 @@ test_a_subvolume_that_joins_is_waited_for(void **state)
   f = fake_fop(s, GI_FOP_STATFS);
   fake_submit(s, f);
   assert_int_equal(s->nseen, 0);
+  fake_script(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOTCONN}); /* no quorum of its bricks yet */
   fake_event(s, 1, GI_EVENT_CHILD_UP, NULL);
+  fake_settle(s);
+  assert_int_equal(fake_count(s, 1, GI_FOP_STATFS), 0);
+  fake_event(s, 1, GI_EVENT_CHILD_CHANGED, NULL);
   fake_settle(s);
   assert_int_equal(fake_count(s, 1, GI_FOP_STATFS), 1);
   fake_stack_free(s);
