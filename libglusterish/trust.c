@@ -4,6 +4,7 @@
  */
 #include "libglusterish/trust.h"
 #include "libglusterish/mem.h"
+#include "libglusterish/mutants.h"
 #include "libglusterish/reactor.h"
 
 #include <string.h>
@@ -132,7 +133,7 @@ remember(const struct gi_trust_order *o, struct gi_trust *t, const struct gi_tru
 static bool
 ended_alone(const struct gi_trust_order *o, struct gi_trust *t, const struct gi_trust_change *c)
 {
-  bool good = !c->elsewhere && (!t->known || matches(t, c->found));
+  bool good = !c->elsewhere && (!t->known || matches(t, c->found) || GI_BROKEN("hide a foreign change by one of our own"));
 
   if (!good)
     foreign(t);

@@ -33,6 +33,7 @@ forget to blame who failed|2|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
 go on with a listing at another brick|1|--workload names --mishaps cut --until 1
 heal from a sink|1|--workload register --mishaps brick-crash
+hide a foreign change by one of our own|1|--workload register --layers io-cache --mishaps none
 ignore quorum|1|--workload register --mishaps brick-crash
 keep attributes over a change|2|--workload register --layers md-cache --mishaps none
 keep content over a change|1|--workload register --layers quick-read --mishaps none
