@@ -280,24 +280,37 @@ no_room_for_a_synchronous_write_is_no_loss(void **state)
   free_file(t);
 }
 
-/* The first write after a counter changed syncs before it, and an O_DSYNC of the write alone after it. */
+/* A WRITE that asks for a sync itself, through a descriptor that does not. */
+static int
+put_synced(struct file *t, const char *text)
+{
+  struct gi_fop *f = file_fop(t, GI_FOP_WRITE, APPLICATION);
+
+  f->args.flags = O_DSYNC;
+  f->args.size = (uint32_t)strlen(text);
+  gi_payload_add_copy(&f->payload, text, strlen(text));
+  return sim_lone_run(&t->b, f);
+}
+
+/* An O_DSYNC of the write alone syncs after it, and the first one after a counter changed before it, too. */
 static void
 syncs_around_a_write_count(void **state)
 {
-  struct file *t = new_file();
-  struct gi_fop *f;
-
   (void)state;
-  put(t, APPLICATION, "old");
-  f = file_fop(t, GI_FOP_WRITE, APPLICATION);
-  f->args.flags = O_DSYNC;
-  f->args.size = 3;
-  gi_payload_add_copy(&f->payload, "new", 3);
-  with_fault(t, SIM_FAULT_FSYNC, 1000000);
-  assert_int_equal(sim_lone_run(&t->b, f), -EIO);
-  with_fault(t, SIM_FAULT_FSYNC, 0);
-  assert_int_equal(sync_file(t, APPLICATION), -EIO);
-  free_file(t);
+  for (int counted = 0; counted < 2; counted++) {
+    struct file *t = new_file();
+
+    put(t, APPLICATION, "old");
+    assert_int_equal(sync_file(t, APPLICATION), 0);
+    if (counted)
+      assert_int_equal(count(t, false), 0);
+    with_fault(t, SIM_FAULT_FSYNC, 1000000);
+    assert_int_equal(put_synced(t, "new"), -EIO);
+    with_fault(t, SIM_FAULT_FSYNC, 0);
+    assert_int_equal(sync_file(t, APPLICATION), -EIO);
+    expect(t, APPLICATION, counted ? "old" : "new");
+    free_file(t);
+  }
 }
 
 /* Counters go to the disk before data that go there by themselves, and a counter that cannot is a loss. */
