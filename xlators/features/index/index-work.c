@@ -13,12 +13,6 @@
 
 #include <stdlib.h>
 
-#include <sys/resource.h>
-
-#define IX_SLOW_CALL (5 * GI_NSEC_PER_MSEC)
-#define IX_SLOW_PERIOD GI_NSEC_PER_SEC
-#define IX_SUSPECT_PERIOD (10 * GI_NSEC_PER_SEC)
-
 static const char *const class_dir[IX_CLASSES] = {"xattrop", "dirty", "entry-changes"};
 
 bool
@@ -399,33 +393,6 @@ quick(const struct ix_job *job)
   return true;
 }
 
-/* How often this thread gave up its processor by itself, that is, waited in the kernel. */
-static long
-sleeps(void)
-{
-  struct rusage u;
-
-  return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nvcsw : 0;
-}
-
-/* A call that is merely long may have been preempted: it makes the disk suspect, and only then is looked at whether a long one sleeps. */
-static void
-work_in_place(struct ix_job *job)
-{
-  struct ix_private *p = ix_private(job->x);
-  uint64_t start = gi_now_about(job->x->reactor), end;
-  bool suspect = start < p->suspect_until;
-  long before = suspect ? sleeps() : 0;
-
-  job_work(&job->work);
-  end = gi_now_about(job->x->reactor);
-  if (end - start <= IX_SLOW_CALL)
-    return;
-  p->suspect_until = end + IX_SUSPECT_PERIOD;
-  if (suspect && sleeps() != before)
-    p->slow_until = end + IX_SLOW_PERIOD;
-}
-
 bool
 ix_job_now(struct ix_job *job)
 {
@@ -433,9 +400,13 @@ ix_job_now(struct ix_job *job)
 
   GI_CHECK(job, IX_JOB_MAGIC);
   GI_ASSERT(job->nsteps > 0 && !job->done);
-  if (!quick(job) || gi_now_about(job->x->reactor) < p->slow_until || gi_fs_busy(p->fs))
+  if (!quick(job) || gi_stall_is_slow(&p->stall, job->x->reactor) || gi_fs_busy(p->fs))
     return false;
-  work_in_place(job);
+
+  struct gi_stall_call call = gi_stall_begin(&p->stall, job->x->reactor);
+
+  job_work(&job->work);
+  gi_stall_end(&p->stall, job->x->reactor, &call);
   return !needs_new_base(job);
 }
 

@@ -15,6 +15,7 @@
 #include "libglusterish/log.h"
 #include "libglusterish/regions.h"
 #include "libglusterish/serial.h"
+#include "libglusterish/stall.h"
 
 #include <errno.h>
 
@@ -69,7 +70,7 @@ struct ix_private {
   char **watch[IX_TRACKED];
   char **watch64;
   struct gi_serial_later turns;
-  uint64_t slow_until, suspect_until; /* the disk lets calls wait: they go to the workers; it may do so */
+  struct gi_stall stall; /* the disk lets calls wait: they go to the workers */
   struct ix_metrics metrics;
 };
 

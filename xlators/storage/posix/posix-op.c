@@ -7,13 +7,9 @@
  *            journal have room: nearly everything;
  *   io_uring cold reads and O_DIRECT transfers;
  *   workers  what waits for the disk by nature (fsync, copies, checksums), big
- *            removals, and a whole kind for a second after its calls slept more
- *            than 5 ms inline, so that a slow disk does not keep the brick from
- *            answering pings.
- *
- * A call that is merely long may have been preempted on a busy machine, where
- * a hand-over would make things worse. So a long call only makes its kind
- * suspect, and a suspect kind is moved when a long call is seen to sleep.
+ *            removals, and a whole kind for a second after its calls waited more
+ *            than 5 ms inline (libglusterish/stall.h), so that a slow disk does
+ *            not keep the brick from answering pings.
  *
  * Read-modify-write operations are alone on their inode: inline that is given;
  * while one is on a worker, the next ones wait in the inode's list.
@@ -22,12 +18,7 @@
 
 #include "libglusterish/tree.h"
 
-#include <sys/resource.h>
-
-#define SLOW_CALL (5 * GI_NSEC_PER_MSEC)
-#define SLOW_PERIOD GI_NSEC_PER_SEC
 #define TRIES 16 /* to find a way; directories may move all the time, and what is looked for be gone */
-#define SUSPECT_PERIOD (10 * GI_NSEC_PER_SEC)
 
 enum posix_run
 posix_ok(struct posix_op *op, int64_t ret)
@@ -335,33 +326,20 @@ must_move(struct posix_op *op)
     return true;
   if (gi_fs_busy(p->fs))
     return true;
-  return p->any_slow && gi_now(op->x->reactor) < p->slow_until[op->fop->kind];
-}
-
-/* How often this thread gave up its processor by itself, that is, waited in the kernel. */
-static long
-sleeps(void)
-{
-  struct rusage u;
-
-  return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nvcsw : 0;
+  return gi_stall_is_slow(&p->stall[op->fop->kind], op->x->reactor);
 }
 
 static void
-note_slow_call(struct posix_op *op, uint64_t end, uint64_t took, bool suspect, bool slept)
+note_slow_call(struct posix_op *op, enum gi_stall_kind what)
 {
   struct posix *p = op->p;
-  enum gi_fop_kind kind = op->fop->kind;
 
-  p->any_slow = true;
   p->metrics.slow_calls++;
-  p->suspect_until[kind] = end + SUSPECT_PERIOD;
-  if (!suspect || !slept)
+  if (what != GI_STALL_SLOW)
     return;
-  p->slow_until[kind] = end + SLOW_PERIOD;
   p->metrics.slow_trips++;
-  gi_log(GI_LOG_DEBUG, p->name, GI_MSG_POSIX + 20, "%s waited %llu ms for the disk: this kind goes to the workers for a second",
-         gi_fop_name(kind), (unsigned long long)(took / GI_NSEC_PER_MSEC));
+  gi_log(GI_LOG_DEBUG, p->name, GI_MSG_POSIX + 20, "%s waited for the disk: this kind goes to the workers for a second",
+         gi_fop_name(op->fop->kind));
 }
 
 /* Notes the system calls of `op` if its tree is collected. */
@@ -402,16 +380,14 @@ static enum posix_run
 run_inline(struct posix_op *op)
 {
   struct posix *p = op->p;
-  enum gi_fop_kind kind = op->fop->kind;
-  uint64_t start = gi_now_about(op->x->reactor), end;
-  bool suspect = p->any_slow && start < p->suspect_until[kind];
-  long before = suspect ? sleeps() : 0;
+  struct gi_stall *stall = &p->stall[op->fop->kind];
+  struct gi_stall_call call = gi_stall_begin(stall, op->x->reactor);
   enum posix_run r = gi_fop_collects(op->fop) ? run_noted(op) : op->kind->run(op);
+  enum gi_stall_kind what = gi_stall_end(stall, op->x->reactor, &call);
 
-  end = gi_now_about(op->x->reactor);
   p->metrics.runs_inline++;
-  if (end - start > SLOW_CALL)
-    note_slow_call(op, end, end - start, suspect, suspect && sleeps() != before);
+  if (what)
+    note_slow_call(op, what);
   return r;
 }
 

@@ -19,6 +19,7 @@
 #include "libglusterish/graph.h"
 #include "libglusterish/log.h"
 #include "libglusterish/serial.h"
+#include "libglusterish/stall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -285,8 +286,7 @@ struct posix {
   gid_t egid;
   struct posix_config cfg;
   struct posix_metrics metrics;
-  uint64_t slow_until[GI_FOP_MAX], suspect_until[GI_FOP_MAX];
-  bool any_slow;
+  struct gi_stall stall[GI_FOP_MAX];
   unsigned away;         /* operations on workers that change names, … */
   unsigned moving;       /* …and RENAMEs of them */
   uint32_t renames;      /* directories that were renamed */

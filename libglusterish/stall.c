@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls that wait for the disk, told from those that wait for their processor: the
+ * kernel tells how long a thread has waited for that.
+ */
+#include "libglusterish/stall.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LONG_CALL (5 * GI_NSEC_PER_MSEC)
+#define SLOW_PERIOD GI_NSEC_PER_SEC
+#define SUSPECT_PERIOD (3 * GI_NSEC_PER_SEC)
+
+/* 0 where the kernel does not tell: then every long call of a suspect counts. */
+static uint64_t
+queued(void)
+{
+  static _Thread_local int fd = -1;
+  char text[96], *second;
+  ssize_t n;
+
+  if (fd < 0)
+    fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+  n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+  if (n <= 0)
+    return 0;
+  text[n] = '\0';
+  second = strchr(text, ' ');
+  return second ? strtoull(second, NULL, 10) : 0;
+}
+
+struct gi_stall_call
+gi_stall_begin(const struct gi_stall *s, struct gi_reactor *r)
+{
+  uint64_t now = gi_now_about(r);
+
+  return (struct gi_stall_call){now, now < s->suspect_until ? queued() : 0};
+}
+
+enum gi_stall_kind
+gi_stall_end(struct gi_stall *s, struct gi_reactor *r, const struct gi_stall_call *c)
+{
+  uint64_t end = gi_now_about(r), took = end > c->start ? end - c->start : 0, waited = 0;
+  bool suspect = c->start < s->suspect_until;
+
+  GI_ASSERT(suspect || !c->queued);
+  if (took <= LONG_CALL)
+    return GI_STALL_NONE;
+  if (suspect)
+    waited = queued() - c->queued;
+  s->suspect_until = end + SUSPECT_PERIOD;
+  if (!suspect || waited + LONG_CALL >= took)
+    return GI_STALL_LONG;
+  s->slow_until = end + SLOW_PERIOD;
+  return GI_STALL_SLOW;
+}
