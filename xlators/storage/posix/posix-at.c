@@ -2,7 +2,7 @@
  *
  * System calls on "descriptor + name" that the C library does not offer: the
  * extended attribute calls, and chmod and utimes that never follow a symlink.
- * Linux 6.13 has getxattrat(2) and friends; before that the name goes through
+ * Linux 6.6 has fchmodat2(2), and 6.13 getxattrat(2) and friends; before that the name goes through
  * /proc/self/fd, which costs a few microseconds more. A file system that is not
  * the kernel's (libglusterish/fs.h) takes descriptor and name as they are.
  */
@@ -16,6 +16,7 @@
 #define NR_GETXATTRAT 464
 #define NR_LISTXATTRAT 465
 #define NR_REMOVEXATTRAT 466
+#define NR_FCHMODAT2 452
 
 struct xattr_args {
   _Alignas(8) uint64_t value;
@@ -33,6 +34,8 @@ posix_at_probe(struct posix *p, bool wanted)
   long r = syscall(NR_GETXATTRAT, p->root_fd, ".", AT_SYMLINK_NOFOLLOW, KEY_GFID, &args, sizeof(args));
 
   p->have_xattrat = wanted && (r >= 0 || (errno != ENOSYS && errno != EPERM));
+  r = syscall(NR_FCHMODAT2, -1, ".", 0, AT_SYMLINK_NOFOLLOW);
+  p->have_chmodat = wanted && r < 0 && errno == EBADF;
 }
 
 int
@@ -118,12 +121,14 @@ posix_at_chown(const struct posix *p, struct posix_at at, uid_t uid, gid_t gid)
   return gi_fs_chown(p->fs, at.fd, at.path, uid, gid);
 }
 
-/* The caller knows that it is not a symlink; the descriptor makes sure that it still is what was looked at. */
+/* Nothing of a symlink changes. */
 int
 posix_at_chmod(const struct posix *p, struct posix_at at, mode_t mode)
 {
   struct stat st;
 
+  if (at.path[0] && p->have_chmodat)
+    return syscall(NR_FCHMODAT2, at.fd, at.path, mode, AT_SYMLINK_NOFOLLOW) == 0 || errno == EOPNOTSUPP ? 0 : -1;
   if (at.path[0]) {
     if (gi_fs_stat(p->fs, at.fd, at.path, &st, AT_SYMLINK_NOFOLLOW) < 0)
       return -1;

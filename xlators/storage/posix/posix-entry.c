@@ -167,6 +167,17 @@ join_twin(struct posix_op *op, int dirfd, const char *name, struct stat *st, con
   gi_fs_stat(op->p->fs, dirfd, name, st, AT_SYMLINK_NOFOLLOW);
 }
 
+/* The directory is open, as far as this thread may look. */
+static bool
+is_cached(const struct posix_op *op, const struct gi_gfid *gfid)
+{
+  struct gi_inode *inode = op->on_worker ? NULL : gi_inode_find(op->fop->graph, gfid);
+  bool cached = inode ? posix_inode_of(op->p, inode)->dir != NULL : op->node[NODE_OBJ].dir && gi_gfid_equal(&op->expect, gfid);
+
+  gi_inode_unref(&inode);
+  return cached;
+}
+
 /* A crash between the steps of a create or rename can leave an object without handle, or a directory with one that leads
  * nowhere. What is only a second old may be under way and is left alone. */
 static void
@@ -187,8 +198,8 @@ heal_handle(struct posix_op *op, int dirfd, const char *name, struct stat *st, c
       join_twin(op, dirfd, name, st, gfid);
     return;
   }
-  if (op->node[NODE_OBJ].dir && gi_gfid_equal(&op->expect, gfid))
-    return; /* it was reached by its handle before */
+  if (is_cached(op, gfid))
+    return; /* it was reached by its handle before, or has just been made */
   err = posix_handle_link_text(op->p, gfid, &parent, base);
   if ((!err && gi_gfid_equal(&parent, &op->node[NODE_PARENT].gfid) && strcmp(base, name) == 0) || !settled(op, st))
     return;

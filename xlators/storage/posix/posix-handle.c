@@ -131,6 +131,55 @@ posix_handle_elsewhere(struct posix_op *op, const struct gi_gfid *gfid, const st
 
 /* ---- making and removing ---- */
 
+/* Which of the 65,536 directories of handles are there, as far as this process has met them; and whether the last one that it met for the
+ * first time was: on a brick with few files the next one is not, either. Workers look, too. */
+struct posix_hash {
+  atomic_uchar there[65536 / 8];
+  atomic_bool missing;
+};
+
+struct posix_hash *
+posix_hash_new(void)
+{
+  return gi_new(struct posix_hash);
+}
+
+static atomic_uchar *
+hash_byte(const struct posix *p, const struct gi_gfid *gfid)
+{
+  GI_ASSERT(p->hash && !gi_gfid_is_none(gfid));
+  return &p->hash->there[gfid->b[0] << 5 | gfid->b[1] >> 3];
+}
+
+static void
+hash_dir_met(const struct posix *p, const struct gi_gfid *gfid, bool missing)
+{
+  atomic_uchar *byte = hash_byte(p, gfid);
+  uint8_t bit = (uint8_t)(1u << (gfid->b[1] & 7));
+
+  if (atomic_load_explicit(byte, memory_order_relaxed) & bit)
+    return;
+  atomic_fetch_or_explicit(byte, bit, memory_order_relaxed);
+  atomic_store_explicit(&p->hash->missing, missing, memory_order_relaxed);
+}
+
+/* Makes the directory of a handle if it is likely not to be there. Who finds it missing after all makes it then. */
+static void
+make_likely_hash_dir(const struct posix *p, const struct gi_gfid *gfid, const char *hpath)
+{
+  char dir[6];
+
+  if (!atomic_load_explicit(&p->hash->missing, memory_order_relaxed) ||
+      atomic_load_explicit(hash_byte(p, gfid), memory_order_relaxed) & 1u << (gfid->b[1] & 7))
+    return;
+  memcpy(dir, hpath, 5);
+  dir[5] = '\0';
+  if (gi_fs_mkdir(p->fs, p->gl_fd, dir, 0700) == 0)
+    hash_dir_met(p, gfid, true);
+  else if (errno == EEXIST)
+    hash_dir_met(p, gfid, false);
+}
+
 static int
 make_hash_dirs(const struct posix *p, const char *hpath)
 {
@@ -158,9 +207,12 @@ posix_handle_add_file(const struct posix *p, int dirfd, const char *name, const 
   struct stat have, own;
 
   posix_hpath(path, gfid);
+  make_likely_hash_dir(p, gfid, path);
   for (int attempt = 0; attempt < 2; attempt++) {
-    if (gi_fs_link(p->fs, dirfd, name, p->gl_fd, path) == 0)
+    if (gi_fs_link(p->fs, dirfd, name, p->gl_fd, path) == 0) {
+      hash_dir_met(p, gfid, attempt > 0);
       return 0;
+    }
     if (errno == EEXIST) {
       if (gi_fs_stat(p->fs, p->gl_fd, path, &have, AT_SYMLINK_NOFOLLOW) < 0)
         return errno;
@@ -234,9 +286,12 @@ posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const 
 
   posix_hpath(path, gfid);
   handle_text(parent, name, text);
+  make_likely_hash_dir(p, gfid, path);
   for (int attempt = 0; attempt < 2; attempt++) {
-    if (gi_fs_symlink(p->fs, text, p->gl_fd, path) == 0)
+    if (gi_fs_symlink(p->fs, text, p->gl_fd, path) == 0) {
+      hash_dir_met(p, gfid, attempt > 0);
       return 0;
+    }
 
     int err = errno;
 
@@ -273,10 +328,11 @@ posix_handle_remove(const struct posix *p, const struct gi_gfid *gfid)
 void
 posix_handle_remove_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
 {
-  struct gi_gfid other;
-  char base[GI_NAME_MAX + 1];
+  char path[POSIX_HPATH], want[POSIX_LINK_MAX], text[POSIX_LINK_MAX + 1];
+  ssize_t n = gi_fs_readlink(p->fs, p->gl_fd, posix_hpath(path, gfid), text, sizeof(text));
 
-  if (posix_handle_link_text(p, gfid, &other, base) == 0 && gi_gfid_equal(&other, parent) && strcmp(base, name) == 0)
+  handle_text(parent, name, want);
+  if (n == (ssize_t)strlen(want) && memcmp(text, want, (size_t)n) == 0)
     posix_handle_remove(p, gfid);
 }
 

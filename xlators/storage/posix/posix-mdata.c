@@ -245,6 +245,7 @@ posix_md_stamp(struct posix_op *op, int which, unsigned stamps)
   pi->md_state = MD_PRESENT;
   if (changed)
     mark_dirty(op->p, pi, has_no_mark(op));
+  pi->file = n->file;
   n->md_state = MD_PRESENT;
   n->times = pi->times;
   gi_inode_unref(&inode);
@@ -322,6 +323,12 @@ write_by_gfid(struct posix *p, struct posix_inode *pi, const uint8_t raw[MDATA_D
   char path[POSIX_HPATH];
   struct stat st;
 
+  if (pi->file) {
+    if (posix_at_set(p, (struct posix_at){p->gl_fd, posix_hpath(path, gfid)}, KEY_MDATA, raw, MDATA_DISK, 0) == 0)
+      return 0;
+    if (errno != ENOENT)
+      return errno;
+  }
   if (pi->dir || gi_gfid_is_root(gfid)) {
     at = (struct posix_at){pi->dir ? pi->dir->fd : p->root_fd, ""};
   } else {

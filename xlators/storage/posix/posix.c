@@ -346,6 +346,7 @@ posix_destroy(struct posix *p)
       gi_fs_close(p->fs, *fd);
   }
   gi_free(p->brick);
+  gi_free(p->hash);
   gi_free(p->hostname);
   gi_free(p->node_uuid);
   gi_free(p);
@@ -365,6 +366,7 @@ posix_init(struct gi_xlator *x, struct gi_error *err)
   p->fs = x->ctx->fs;
   p->name = x->name;
   p->brick = gi_strdup(o->directory);
+  p->hash = posix_hash_new();
   p->root_fd = p->gl_fd = p->unlink_fd = p->landfill_fd = p->health_dir = p->health_file = -1;
   gi_list_init(&p->dirs);
   gi_list_init(&p->astray);

@@ -121,6 +121,7 @@ struct posix_inode {
   uint8_t md_state;
   bool md_dirty; /* the xattr on disk is older than `times` */
   bool md_soon;  /* md_dirty, to be written within 20 ms: in posix.dirty_soon */
+  bool file;     /* it is no directory */
   bool unlinked; /* the last name is gone: the handle is in unlink/ */
   bool looked;   /* a heal has read the file from the disk in the life of this process */
 };
@@ -153,6 +154,7 @@ struct posix_node {
   uint8_t md_state;
   bool md_loaded; /* by `run`, so the cache does not know it yet */
   bool changed;   /* its ctime has moved for this operation */
+  bool file;      /* it is no directory */
   struct posix_times times;
 };
 
@@ -171,6 +173,7 @@ struct posix_at {
 enum posix_run { RUN_DONE, RUN_MOVE /* would block: again on a worker or through io_uring */ };
 
 struct posix_uring;
+struct posix_hash; /* posix-handle.c: which directories of handles are there */
 
 /* fop_bytes */
 struct posix_op {
@@ -282,6 +285,8 @@ struct posix {
   struct gi_gfid volume_id;
   bool have_volume_id;
   bool have_xattrat; /* the kernel has getxattrat(2) and friends */
+  bool have_chmodat; /* and fchmodat2(2) */
+  struct posix_hash *hash;
   uid_t euid;        /* of this process */
   gid_t egid;
   struct posix_config cfg;
@@ -357,6 +362,7 @@ ssize_t posix_at_get_alloc(const struct posix *p, struct posix_at at, const char
 ssize_t posix_at_list_alloc(const struct posix *p, struct posix_at at, char **list);
 
 /* ---- posix-handle.c ---- */
+struct posix_hash *posix_hash_new(void); /* for gi_free */
 char *posix_hpath(char out[POSIX_HPATH], const struct gi_gfid *gfid);
 int posix_gfid_read(const struct posix *p, struct posix_at at, struct gi_gfid *gfid); /* 0 or errno; ENODATA = none */
 /* run: others may be changing names on workers. */
