@@ -11,6 +11,7 @@ _Static_assert(GI_FOP_MAX <= 64, "kinds are bits of a set");
 #define K(kind) (UINT64_C(1) << GI_FOP_##kind)
 #define RANGES (K(FALLOCATE) | K(DISCARD) | K(ZEROFILL))
 #define COUNTERS (K(XATTROP) | K(FXATTROP))
+#define ATTRIBUTES (K(SETXATTR) | K(FSETXATTR) | K(REMOVEXATTR) | K(FREMOVEXATTR))
 
 /* Which kinds of operations may have which of their flags set. What is not here any kind may have. */
 static const struct {
@@ -19,7 +20,7 @@ static const struct {
 } flag_table[] = {
 #define FLAG(f) offsetof(struct posix_op, f)
     {FLAG(fd2_own), K(COPY_FILE_RANGE)},
-    {FLAG(exclusive), K(READDIR) | K(READDIRP) | K(WRITE) | COUNTERS | RANGES},
+    {FLAG(exclusive), K(READDIR) | K(READDIRP) | K(WRITE) | COUNTERS | RANGES | ATTRIBUTES},
     {FLAG(slow), K(READ) | K(WRITE) | K(COPY_FILE_RANGE) | K(GETXATTR) | K(FGETXATTR)},
     {FLAG(gone), K(UNLINK) | K(RMDIR)},
     {FLAG(dir_gone), K(RMDIR)},

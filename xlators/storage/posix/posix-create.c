@@ -46,12 +46,18 @@ entry_at(const struct making *m)
 }
 
 /* A parent that was removed while its descriptor was cached reads as ENOENT below it. */
-static int
-parent_gone(const struct making *m, int err)
+int
+posix_parent_gone(const struct posix_op *op, int dirfd, int err)
 {
   struct stat st;
 
-  return err == ENOENT && gi_fs_fstat(m->p->fs, m->dirfd, &st) == 0 && st.st_nlink == 0 ? ESTALE : err;
+  return err == ENOENT && gi_fs_fstat(op->p->fs, dirfd, &st) == 0 && st.st_nlink == 0 ? ESTALE : err;
+}
+
+static int
+parent_gone(const struct making *m, int err)
+{
+  return posix_parent_gone(m->op, m->dirfd, err);
 }
 
 /* Everything before the entry is made: names, gfid, parent and its attributes, owner. */
@@ -69,8 +75,9 @@ making_begin(struct posix_op *op, struct making *m)
   m->dirfd = posix_node_dir(op, NODE_PARENT);
   if (m->dirfd < 0)
     return -m->dirfd;
-  if (gi_fs_fstat(m->p->fs, m->dirfd, &m->parent) < 0)
-    return errno;
+  err = posix_node_attributes(op, NODE_PARENT, (struct posix_at){m->dirfd, ""}, &m->parent);
+  if (err)
+    return err;
   if (m->parent.st_nlink == 0)
     return ESTALE;
   posix_node_known(op, NODE_PARENT, (struct posix_at){m->dirfd, ""});

@@ -134,6 +134,7 @@ posix_finish_open(struct posix_op *op)
     pf->direct = fop->args.flags & O_DIRECT || op->p->cfg.o_direct;
   }
   op->new_fd = -1;
+  posix_seen_opened(op, pf);
 }
 
 /* ---- READ ---- */
@@ -312,13 +313,16 @@ static int
 write_begin(struct posix_op *op)
 {
   struct gi_fop *fop = op->fop;
+  struct posix_at at = {op->fd, ""};
   struct stat st;
   GI_ASSERT(op->fd >= 0);
 
   if (op->began)
     return 0;
-  if (gi_fs_fstat(op->p->fs, op->fd, &st) < 0)
-    return errno;
+  int err = op->full ? posix_at_stat(op->p, at, &st) : posix_node_attributes(op, NODE_OBJ, at, &st);
+
+  if (err)
+    return op->full ? errno : err;
   if (op->full && (op->at_end || posix_needs_room(op, &st, fop->args.offset, fop->payload.len)))
     return ENOSPC;
   op->began = true;

@@ -291,7 +291,11 @@ posix_run_lookup(struct posix_op *op)
   if (dirfd < 0)
     return posix_err(op, -dirfd);
   lookup_name(op, dirfd, name);
-  if (gi_fs_fstat(op->p->fs, dirfd, &parent) < 0 || parent.st_nlink == 0)
+  if (fop->rsp.ret < 0) /* the directory may be no more */
+    err = gi_fs_fstat(op->p->fs, dirfd, &parent);
+  else
+    err = posix_node_attributes(op, NODE_PARENT, (struct posix_at){dirfd, ""}, &parent);
+  if (err || parent.st_nlink == 0)
     return posix_err(op, ESTALE);
   posix_node_known(op, NODE_PARENT, (struct posix_at){dirfd, ""});
   posix_iatt(&parent, &op->node[NODE_PARENT].gfid, &fop->rsp.post);

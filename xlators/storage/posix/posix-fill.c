@@ -279,6 +279,7 @@ posix_xattr_initial(struct posix_op *op, struct posix_at at)
   const char *guard = NULL;
 
   gi_dict_get_str(xdata, "glusterfs.preop.parent.key", &guard);
+  op->blank = true;
   for (uint32_t i = 0; i < gi_dict_count(xdata); i++) {
     const struct gi_pair *pair = gi_dict_at(xdata, i);
     const uint8_t *value;
@@ -290,6 +291,7 @@ posix_xattr_initial(struct posix_op *op, struct posix_at at)
       continue;
     if (guard && strcmp(pair->key, guard) == 0)
       continue; /* it described the parent and was used up */
+    op->blank = false;
     if (posix_at_set(op->p, at, pair->key, value, len, 1 /* create */) < 0)
       return errno;
   }

@@ -37,6 +37,7 @@ posix_node_stat(struct posix_op *op, int which, struct posix_at at, struct gi_ia
   if (posix_at_stat(op->p, at, &st) < 0)
     return errno;
   posix_node_known(op, which, at);
+  posix_seen_after(op, which, at, &st);
   op->node[which].file = !S_ISDIR(st.st_mode);
   posix_iatt(&st, &op->node[which].gfid, out);
   return 0;

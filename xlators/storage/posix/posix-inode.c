@@ -178,8 +178,9 @@ posix_run_truncate(struct posix_op *op)
     return posix_err(op, err);
   if (size > INT64_MAX)
     return posix_err(op, EINVAL);
-  if (gi_fs_fstat(op->p->fs, op->fd, &st) < 0)
-    return posix_err(op, errno);
+  err = posix_node_attributes(op, NODE_OBJ, (struct posix_at){op->fd, ""}, &st);
+  if (err)
+    return posix_err(op, err);
   if (S_ISDIR(st.st_mode))
     return posix_err(op, EISDIR);
   if (!op->on_worker && op->p->cfg.engine != ENGINE_INLINE && (uint64_t)st.st_size > size &&

@@ -280,6 +280,7 @@ op_finish(struct posix_op *op)
   struct gi_fop *fop = op->fop;
 
   posix_op_check_end(op);
+  posix_seen_finish(op);
   if (op->p->cfg.ctime) {
     for (int i = 0; i < NODE_COUNT; i++)
       posix_md_install(op, i);

@@ -31,7 +31,7 @@ posix_parent_begin(struct posix_op *op, int which, const char *name, struct gi_i
   dirfd = posix_node_dir(op, which);
   if (dirfd < 0)
     return dirfd;
-  if (gi_fs_fstat(op->p->fs, dirfd, &st) < 0 || st.st_nlink == 0)
+  if (posix_node_attributes(op, which, (struct posix_at){dirfd, ""}, &st) || st.st_nlink == 0)
     return -ESTALE;
   posix_node_known(op, which, (struct posix_at){dirfd, ""});
   posix_iatt(&st, &op->node[which].gfid, pre);
@@ -48,6 +48,13 @@ read_entry(struct posix_op *op, int dirfd, const char *name, struct entry *e)
   err = posix_entry_read(op, at, &e->st, &e->gfid);
   e->there = !err || err == ENODATA;
   return err == ENODATA ? 0 : err;
+}
+
+/* The name that is to go. */
+static int
+read_first(struct posix_op *op, int dirfd, const char *name, struct entry *e)
+{
+  return posix_parent_gone(op, dirfd, read_entry(op, dirfd, name, e));
 }
 
 /* A healer changes a name for what it saw there, under a lock that this brick forgets when the connection breaks: by now the name may lead
@@ -298,7 +305,7 @@ posix_run_unlink(struct posix_op *op)
 
   if (dirfd < 0)
     return posix_err(op, -dirfd);
-  err = read_entry(op, dirfd, fop->loc.name, &e);
+  err = read_first(op, dirfd, fop->loc.name, &e);
   if (!err && (!is_expected(op, &e) || means_file(op, &e)))
     err = ESTALE;
   if (!err && S_ISDIR(e.st.st_mode))
@@ -351,7 +358,7 @@ posix_run_rmdir(struct posix_op *op)
 
   if (dirfd < 0)
     return posix_err(op, -dirfd);
-  err = read_entry(op, dirfd, fop->loc.name, &e);
+  err = read_first(op, dirfd, fop->loc.name, &e);
   if (!err && !is_expected(op, &e))
     err = ESTALE;
   if (!err && !S_ISDIR(e.st.st_mode))
@@ -531,7 +538,9 @@ rename_reply(struct posix_op *op, const struct entry *to)
   err = posix_node_stat(op, NODE_OBJ, (struct posix_at){to->dirfd, to->name}, &fop->rsp.stat);
   if (!err)
     err = posix_node_stat(op, NODE_PARENT, (struct posix_at){posix_node_dir(op, NODE_PARENT), ""}, &fop->rsp.post);
-  if (!err)
+  if (!err && posix_node_dir(op, NODE_PARENT) == to->dirfd)
+    fop->rsp.post2 = fop->rsp.post;
+  else if (!err)
     err = posix_node_stat(op, NODE_PARENT2, (struct posix_at){to->dirfd, ""}, &fop->rsp.post2);
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
@@ -547,7 +556,7 @@ posix_run_rename(struct posix_op *op)
 
   if (dirfd2 < 0)
     return posix_err(op, -dirfd2);
-  err = read_entry(op, dirfd, fop->loc.name, &from);
+  err = read_first(op, dirfd, fop->loc.name, &from);
   if (!err && !is_expected(op, &from))
     err = ESTALE;
   if (!err) {

@@ -209,6 +209,16 @@ drop_replaceable(struct posix_op *op, struct posix_at at)
   }
 }
 
+/* Counters may be among them. */
+int
+posix_prepare_setxattr(struct posix_op *op)
+{
+  enum gi_fop_kind kind = op->fop->kind;
+
+  op->exclusive = true;
+  return kind == GI_FOP_FSETXATTR || kind == GI_FOP_FREMOVEXATTR ? posix_prepare_fd(op) : posix_prepare_object(op);
+}
+
 enum posix_run
 posix_run_setxattr(struct posix_op *op)
 {

@@ -122,20 +122,36 @@ decode_flags(uint32_t flags)
   };
 }
 
-/* The names that an object has, asked for once where many counters are: most are not there. */
+/* What is known of the counters: from the last time; and the names that the object has, asked for once where many counters are: most are
+ * not there. */
 struct names {
-  char *list; /* owned; NULL: not asked for */
+  struct posix_counts *counts; /* may be NULL */
+  char *list;                  /* owned; NULL: not asked for */
   ssize_t len;
 };
 
-#define LIST_WORTH 3 /* counters */
+#define LIST_WORTH 3   /* counters */
+#define COUNTER_MAX 64 /* bytes of a usual one */
+
+static bool
+all_known(const struct posix_counts *c, const struct gi_dict *dict)
+{
+  uint8_t value[COUNTER_MAX];
+  ssize_t n;
+
+  for (uint32_t i = 0; i < gi_dict_count(dict); i++)
+    if (!posix_counts_get(c, gi_dict_at(dict, i)->key, value, sizeof(value), &n))
+      return false;
+  return true;
+}
 
 static struct names
-names_of(const struct posix_op *op, struct posix_at at)
+names_of(struct posix_op *op, struct posix_at at)
 {
-  struct names n = {0};
+  const struct gi_dict *dict = op->fop->args.dict;
+  struct names n = {.counts = posix_counts_of(op)};
 
-  if (gi_dict_count(op->fop->args.dict) >= LIST_WORTH)
+  if (gi_dict_count(dict) >= LIST_WORTH && !all_known(n.counts, dict))
     n.len = posix_at_list_alloc(op->p, at, &n.list);
   return n;
 }
@@ -184,7 +200,8 @@ one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, str
     return EPERM;
   have = gi_zalloc(len);
   errno = ENODATA;
-  n = is_absent(names, pair->key) ? -1 : posix_at_get(op->p, at, pair->key, have, len);
+  if (!posix_counts_get(names->counts, pair->key, have, len, &n))
+    n = is_absent(names, pair->key) ? -1 : posix_at_get(op->p, at, pair->key, have, len);
   if (n < 0 && errno != ENODATA && (errno != ERANGE || a.replace))
     return errno;
   if (!a.replace && (n >= 0 ? (size_t)n != len : errno == ERANGE))
@@ -200,7 +217,9 @@ one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, str
     add_array(have, req, a.with_default ? req + len : NULL, len, a.width);
     if (put(op, at, pair->key, have, len) < 0)
       return errno;
+    n = (ssize_t)len;
   }
+  posix_counts_put(names->counts, pair->key, have, n < 0 ? 0 : len);
   gi_dict_set_bin(op->fop->rsp.dict, pair->key, have, (uint32_t)len);
   return 0;
 }

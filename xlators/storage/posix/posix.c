@@ -539,6 +539,7 @@ posix_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
     return;
   GI_ASSERT(pf->fd >= 0 && fd->inode);
   pf->open = false;
+  posix_counts_forget(&pf->counts);
   pi = posix_inode_of(p, fd->inode);
   if (pi->unlinked && fd->abandoned) { /* its client may come back for it */
     pi->unlinked = false;

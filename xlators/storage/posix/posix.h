@@ -90,6 +90,19 @@ struct posix_times {
 
 enum posix_md_state { MD_UNKNOWN, MD_ABSENT, MD_PRESENT };
 
+/* Attributes that an open object had at the end of the last operation (posix-seen.c). */
+struct posix_seen {
+  uint64_t since; /* gi_now_about of when the disk told them; 0: not known */
+  struct stat st;
+};
+
+/* Counters of an open file, as they are on its disk (posix-seen.c). */
+struct posix_counts {
+  uint64_t since;         /* as above */
+  struct gi_dict *values; /* owned; attribute to value, an empty one where it is absent; NULL: nothing is known */
+  bool blank;             /* what is not in `values` is absent */
+};
+
 /* An open directory, shared by the cache and the operations that use it now. */
 struct posix_dir {
   uint32_t magic;
@@ -99,6 +112,7 @@ struct posix_dir {
   struct posix_inode *owner; /* NULL: no longer cached */
   uint32_t depth;            /* 1 + levels below the root, as of `moves` */
   uint32_t moves;            /* value of posix.moves when the depth was learnt; 0: never */
+  struct posix_seen seen;
 };
 
 /* inode_bytes */
@@ -141,6 +155,8 @@ struct posix_fd {
   struct posix_pieces healed; /* written by heals and not handed to the disk yet */
   struct posix_pieces stream; /* start, end: appended by large writes, likewise */
   bool writing_out;           /* some of that is being handed over */
+  struct posix_seen seen;
+  struct posix_counts counts;
 };
 
 enum { NODE_OBJ, NODE_PARENT, NODE_PARENT2, NODE_VICTIM, NODE_COUNT };
@@ -156,6 +172,7 @@ struct posix_node {
   bool changed;   /* its ctime has moved for this operation */
   bool file;      /* it is no directory */
   struct posix_times times;
+  struct posix_seen *after; /* `run` found at its end what is there; on the reactor only */
 };
 
 /* A directory that a long way came by. */
@@ -211,6 +228,7 @@ struct posix_op {
   bool wrote;       /* `times` are in the object's xattr */
   bool existed;     /* CREATE opened an existing object */
   bool has_content; /* OPEN: `buf` has the whole file */
+  bool blank;       /* the new object has no attributes from the request */
   bool far;         /* the way to a directory is too long for the reactor: again on a worker */
   bool deeper;      /* RENAME: a directory may have moved to another depth */
   uint32_t moves;   /* posix.moves when the operation began */
@@ -237,7 +255,9 @@ struct posix_op {
   void *scratch; /* gi_free'd at the end */
   size_t scratch_len;
   int32_t uring_res;
-  struct gi_fs_watch watch; /* of its system calls */
+  struct gi_fs_watch watch;    /* of its system calls */
+  struct posix_seen opened;    /* CREATE: the new file */
+  struct posix_counts *counts; /* XATTROP: of its descriptor, what it learns; on the reactor only */
   char hpath[POSIX_HPATH];
 };
 
@@ -287,7 +307,7 @@ struct posix {
   bool have_xattrat; /* the kernel has getxattrat(2) and friends */
   bool have_chmodat; /* and fchmodat2(2) */
   struct posix_hash *hash;
-  uid_t euid;        /* of this process */
+  uid_t euid; /* of this process */
   gid_t egid;
   struct posix_config cfg;
   struct posix_metrics metrics;
@@ -425,6 +445,19 @@ void posix_iatt(const struct stat *st, const struct gi_gfid *gfid, struct gi_iat
 int posix_node_stat(struct posix_op *op, int which, struct posix_at at, struct gi_iatt *out);
 void posix_node_known(struct posix_op *op, int which, struct posix_at at); /* loads the times only */
 
+/* ---- posix-seen.c: what is known without asking the disk ---- */
+/* run, before anything changes: 0 or errno. */
+int posix_node_attributes(struct posix_op *op, int which, struct posix_at at, struct stat *st);
+/* run, when nothing changes any more. */
+void posix_seen_after(struct posix_op *op, int which, struct posix_at at, const struct stat *st);
+void posix_seen_finish(struct posix_op *op);
+void posix_seen_opened(struct posix_op *op, struct posix_fd *pf); /* finish of CREATE */
+struct posix_counts *posix_counts_of(struct posix_op *op);        /* run of XATTROP; NULL: ask the disk */
+/* False: not known. Else the bytes in *n, or -1 and errno. `c` may be NULL. */
+bool posix_counts_get(const struct posix_counts *c, const char *key, void *value, size_t size, ssize_t *n);
+void posix_counts_put(struct posix_counts *c, const char *key, const void *value, size_t len); /* len 0: it is absent */
+void posix_counts_forget(struct posix_counts *c);
+
 /* ---- posix-mdata.c ---- */
 void posix_md_encode(const struct posix_times *t, uint8_t out[MDATA_DISK]);
 bool posix_md_decode(const void *in, size_t len, struct posix_times *t);
@@ -523,6 +556,7 @@ int posix_prepare_copy_range(struct posix_op *op);
 int posix_prepare_fsync(struct posix_op *op);
 int posix_prepare_readdir(struct posix_op *op);
 int posix_prepare_getxattr(struct posix_op *op);
+int posix_prepare_setxattr(struct posix_op *op);
 int posix_prepare_xattrop(struct posix_op *op);
 void posix_finish_xattrop(struct posix_op *op);
 void posix_finish_write(struct posix_op *op);
@@ -562,7 +596,9 @@ enum posix_run posix_write_done(struct posix_op *op);
 int posix_entry_name(struct posix_op *op, const struct gi_gfid *parent, const char *name, bool dots);
 void posix_node_is(struct posix_op *op, int which, const struct gi_gfid *found);
 int posix_parent_begin(struct posix_op *op, int which, const char *name, struct gi_iatt *pre); /* its descriptor or -errno */
-#define POSIX_AT_END UINT64_MAX                                                                /* an offset */
+/* ESTALE for an ENOENT below a directory that is no more; else `err`. */
+int posix_parent_gone(const struct posix_op *op, int dirfd, int err);
+#define POSIX_AT_END UINT64_MAX /* an offset */
 /* Writes the payload from `skip` on; bytes written (short when the disk is full) or -1 and errno. */
 ssize_t posix_write_all(struct gi_fs *fs, int fd, const struct gi_payload *payload, uint64_t skip, uint64_t offset);
 

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * storage/posix: what is known without asking the disk is what the disk would tell.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "xlators/storage/posix/posix-fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+static const uint8_t zero[12] = {0}, one[12] = {0, 0, 0, 1}, two[12] = {0, 0, 0, 2};
+static const char *const keys[] = {"trusted.afr.dirty", "trusted.afr.v-client-0", "trusted.afr.v-client-1"};
+
+/* Adds to the dirty counter and asks for the others, as a client does. */
+static struct gi_fop *
+add(struct brick *b, struct gi_fd *fd, const struct gi_gfid *gfid, const uint8_t n[12])
+{
+  struct gi_fop *f = brick_fop(b, fd ? GI_FOP_FXATTROP : GI_FOP_XATTROP);
+
+  if (fd)
+    set_fd(f, fd);
+  else
+    set_object(f, gfid);
+  f->args.flags = GI_XATTROP_ADD32;
+  f->args.dict = gi_dict_new();
+  for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++)
+    gi_dict_set_bin(f->args.dict, keys[i], i ? zero : n, 12);
+  assert_ok(brick_run(b, f));
+  return f;
+}
+
+static void
+assert_told(const struct gi_fop *f, const uint8_t dirty[12], const uint8_t first[12])
+{
+  const uint8_t *want[] = {dirty, first, zero};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++) {
+    const void *have;
+    uint32_t len;
+
+    assert_true(gi_dict_get_bin(f->rsp.dict, keys[i], &have, &len));
+    assert_int_equal(len, 12);
+    assert_memory_equal(have, want[i], 12);
+  }
+}
+
+static void
+counters_are_those_of_the_disk(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b);
+  struct gi_fd *fd, *other;
+  char path[PATH_MAX];
+
+  (void)state;
+  assert_ok(brick_create(b, ROOT, "f", &g, &fd));
+  brick_path(b, path, "f");
+  assert_told(add(b, fd, NULL, one), one, zero);
+  assert_xattr(path, keys[0], one, 12);
+  assert_no_xattr(path, keys[1]); /* a zero add only reads, also of what is known */
+  assert_told(add(b, fd, NULL, one), two, zero);
+  assert_ok(brick_open(b, &g, O_RDWR, &other));
+  assert_told(add(b, other, NULL, zero), two, zero);
+  assert_told(add(b, NULL, &g, one), (const uint8_t[12]){0, 0, 0, 3}, zero);
+  assert_told(add(b, fd, NULL, zero), (const uint8_t[12]){0, 0, 0, 3}, zero);
+  assert_told(add(b, other, NULL, one), (const uint8_t[12]){0, 0, 0, 4}, zero);
+  assert_ok(brick_setxattr(b, &g, keys[1], two, 12, 0));
+  assert_told(add(b, fd, NULL, zero), (const uint8_t[12]){0, 0, 0, 4}, two);
+  assert_int_equal(setxattr(path, keys[0], one, 12, 0), 0); /* behind the brick's back */
+  fake_wait(b->s, 1100 * GI_NSEC_PER_MSEC);
+  assert_told(add(b, fd, NULL, zero), one, two);
+  gi_fd_unref(&fd);
+  gi_fd_unref(&other);
+  brick_free(b);
+}
+
+static void
+a_change_begins_with_what_the_last_one_left(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b), d = brick_dir(b, ROOT, "d");
+  struct gi_fop *f, *before;
+  struct gi_fd *fd;
+
+  (void)state;
+  assert_ok(brick_create(b, &d, "f", &g, &fd));
+  f = brick_write(b, fd, 0, "abc", 3);
+  assert_int_equal(f->rsp.pre.size, 0);
+  f = brick_write(b, fd, 3, "de", 2);
+  assert_int_equal(f->rsp.pre.size, 3);
+  assert_int_equal(f->rsp.post.size, 5);
+  before = brick_fop(b, GI_FOP_TRUNCATE); /* by another way */
+  set_object(before, &g);
+  before->args.offset = 1;
+  assert_ok(brick_run(b, before));
+  f = brick_write(b, fd, 1, "x", 1);
+  assert_int_equal(f->rsp.pre.size, 1);
+
+  f = brick_mkdir(b, &d, "one", &(struct gi_gfid){{9, 9, 1}});
+  assert_int_equal(f->rsp.pre.nlink, 2);
+  assert_int_equal(f->rsp.post.nlink, 3);
+  before = brick_fop(b, GI_FOP_SETATTR);
+  set_object(before, &d);
+  before->args.valid = GI_SET_MODE;
+  before->args.iatt.mode = 02711;
+  assert_ok(brick_run(b, before));
+  f = brick_mkdir(b, &d, "two", &(struct gi_gfid){{9, 9, 2}});
+  assert_int_equal(f->rsp.pre.mode & 07777, 02711);
+  assert_int_equal(f->rsp.pre.nlink, 3);
+  assert_int_equal(f->rsp.stat.mode & S_ISGID, S_ISGID);
+  gi_fd_unref(&fd);
+  brick_free(b);
+}
+
+/* Nothing is made in a directory that is no more. */
+static void
+a_directory_that_went_is_not_believed_in(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid d = brick_dir(b, ROOT, "d"), g = brick_gfid(b);
+  char path[PATH_MAX];
+
+  (void)state;
+  brick_file(b, &d, "f");
+  assert_ok(brick_unlink(b, &d, "f"));
+  brick_path(b, path, "d");
+  assert_int_equal(rmdir(path), 0);
+  assert_fails(brick_mknod(b, &d, "g", S_IFREG | 0644, &g), ESTALE);
+  assert_fails(brick_unlink(b, &d, "f"), ESTALE);
+  assert_fails(brick_lookup(b, &d, "f"), ESTALE);
+  brick_free(b);
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(counters_are_those_of_the_disk),
+      cmocka_unit_test(a_change_begins_with_what_the_last_one_left),
+      cmocka_unit_test(a_directory_that_went_is_not_believed_in),
+  };
+
+  return BRICK_RUN_ENGINES(tests);
+}
