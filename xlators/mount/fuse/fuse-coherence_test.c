@@ -644,6 +644,29 @@ test_memory_limit(void **state)
   rig_free(r);
 }
 
+/* To save memory no more names are dropped than the kernel will soon get to. */
+static void
+test_memory_is_asked_for_in_parts(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  uint64_t cost = sizeof(struct gi_inode) + r->s->graph->inode_bytes;
+  const struct gi_budget_user *nodes = NULL;
+  unsigned i;
+
+  fake_script_always(r->s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill_numbered, .arg = &i});
+  for (i = 0; i < 6000; i++) {
+    assert_int_equal(reply(r, request_names(r, FUSE_LOOKUP, FUSE_ROOT_ID, NULL, 0, "f", NULL)), 0);
+    fake_forget_seen(r->s);
+  }
+  gi_list_foreach(user, &r->s->ctx.budget.users, struct gi_budget_user, link)
+    if (strcmp(user->name, "kernel-inodes") == 0)
+      nodes = user;
+  assert_int_equal(nodes->used, 6000 * cost);
+  assert_in_range(nodes->reclaim(nodes->arg, UINT64_MAX) / cost, 4096, 4096 + 64); /* those that wait, and a worker's */
+  assert_int_equal(nodes->reclaim(nodes->arg, UINT64_MAX), 0);
+  rig_free(r);
+}
+
 int
 main(void)
 {
@@ -667,6 +690,7 @@ main(void)
       cmocka_unit_test(test_no_name_to_drop_is_left_out),
       cmocka_unit_test(test_lru_limit),
       cmocka_unit_test(test_memory_limit),
+      cmocka_unit_test(test_memory_is_asked_for_in_parts),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
