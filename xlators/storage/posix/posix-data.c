@@ -327,6 +327,7 @@ write_begin(struct posix_op *op)
     return ENOSPC;
   op->began = true;
   op->append = op->at_end || fop->args.offset == (uint64_t)st.st_size;
+  op->fills = op->append || posix_stream_fills(op);
   posix_node_known(op, NODE_OBJ, (struct posix_at){op->fd, ""});
   posix_iatt(&st, &op->node[NODE_OBJ].gfid, &fop->rsp.pre);
   return 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What makes a file grow by large writes goes to the disk as it comes, some
- * megabytes at a time, behind the answers: else the disk has nothing to do until
- * the fsync at the end, and that waits for all of it.
+ * What large writes make a file grow by, or fill holes and allocated space with,
+ * goes to the disk as it comes, some megabytes at a time, behind the answers: else
+ * the disk has nothing to do until the fsync at the end, and that waits for all of
+ * it.
  *
- * Only what lies behind the old end of the file. The journal brings that with the
- * new size, and with whatever counters were raised before; overwritten blocks
- * could reach the disk before their counters (doc/decisions/0012).
+ * Only where the file had nothing. The journal brings that with the new size or
+ * the new extents, and with whatever counters were raised before; overwritten
+ * blocks could reach the disk before their counters (doc/decisions/0012).
  */
 #include "xlators/storage/posix/posix.h"
 
@@ -43,7 +44,7 @@ write_out_done(struct gi_work *w)
 
   GI_ASSERT(o->fop->answered && o->fop->fd);
   if (o->err) {
-    GI_PROBE("posix: the disk refused what was appended before its fsync");
+    GI_PROBE("posix: the disk refused what was streamed to it before its fsync");
     posix_lose(o->p, posix_inode_of(o->p, o->fop->fd->inode));
   }
   ((struct posix_fd *)gi_fd_private(o->fop->fd, o->p->x))->writing_out = false;
@@ -56,8 +57,21 @@ belongs(const struct posix_op *op, const struct posix_fd *pf)
 {
   const struct gi_fop *fop = op->fop;
 
-  return op->append && fop->rsp.ret > 0 && (uint32_t)fop->rsp.ret >= STREAM_WRITE && gi_iatt_valid(&fop->rsp.pre) &&
-         !op->sync && !pf->sync && !pf->direct && fop->caller.pid >= 0;
+  return op->fills && fop->rsp.ret > 0 && (uint32_t)fop->rsp.ret >= STREAM_WRITE && gi_iatt_valid(&fop->rsp.pre) && !op->sync &&
+         !pf->sync && !pf->direct && fop->caller.pid >= 0;
+}
+
+/* Neither blocks that were written nor pages that will be. */
+bool
+posix_stream_fills(const struct posix_op *op)
+{
+  const struct gi_fop *fop = op->fop;
+  off_t data;
+
+  if (fop->payload.len < STREAM_WRITE)
+    return false;
+  data = gi_fs_lseek(op->p->fs, op->fd, (off_t)fop->args.offset, SEEK_DATA);
+  return data < 0 ? errno == ENXIO : (uint64_t)data >= fop->args.offset + fop->payload.len;
 }
 
 void
@@ -65,7 +79,8 @@ posix_stream(struct posix_op *op)
 {
   struct posix_fd *pf = gi_fd_private(op->fop->fd, op->x);
   struct posix_pieces *s = &pf->stream;
-  uint64_t start = op->fop->rsp.pre.size, len = (uint64_t)(op->fop->rsp.ret > 0 ? op->fop->rsp.ret : 0);
+  uint64_t start = op->at_end ? op->fop->rsp.pre.size : op->fop->args.offset;
+  uint64_t len = (uint64_t)(op->fop->rsp.ret > 0 ? op->fop->rsp.ret : 0);
   struct write_out *o;
 
   if (!belongs(op, pf)) {

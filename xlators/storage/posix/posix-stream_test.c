@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * storage/posix: large appends go to the disk behind the answers.
+ * storage/posix: what large writes fill goes to the disk behind the answers.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -78,6 +78,29 @@ large_appends_go_to_the_disk_as_they_come(void **state)
   brick_free(b);
 }
 
+/* As a program does that knows how much will come. */
+static void
+what_fills_allocated_space_does_too(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_fd *fd = create(b);
+  struct gi_fop *f = brick_fop(b, GI_FOP_FALLOCATE);
+
+  (void)state;
+  set_fd(f, fd);
+  f->args.size = 32 * MIB;
+  assert_int_equal(brick_run(b, f)->rsp.ret, 0);
+  for (unsigned i = 0; i < 16; i++) {
+    put(b, fd, (uint64_t)i * MIB, MIB);
+    assert_int_equal(written_out(b), (i + 1) / 8);
+  }
+  for (unsigned i = 0; i < 16; i++)
+    put(b, fd, (uint64_t)i * MIB, MIB);
+  assert_int_equal(written_out(b), 2); /* but not when it is written again */
+  gi_fd_unref(&fd);
+  brick_free(b);
+}
+
 /* What is overwritten might be there before its counters. Who writes little may write it again. */
 static void
 nothing_else_does(void **state)
@@ -124,6 +147,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(large_appends_go_to_the_disk_as_they_come),
+      cmocka_unit_test(what_fills_allocated_space_does_too),
       cmocka_unit_test(nothing_else_does),
       cmocka_unit_test(what_the_disk_refuses_fails_the_fsync),
   };

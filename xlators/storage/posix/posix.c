@@ -274,7 +274,7 @@ const struct gi_metric posix_metric_table[] = {
     GI_METRIC(struct posix_metrics, fsync_calls, "", "fsync calls made"),
     GI_METRIC(struct posix_metrics, fsync_joined, "", "fsync requests that shared another's call"),
     GI_METRIC(struct posix_metrics, dir_opens, "", "directories opened for the directory cache"),
-    GI_METRIC(struct posix_metrics, write_outs, "", "times the disk was told to begin with what heals wrote, or large appends"),
+    GI_METRIC(struct posix_metrics, write_outs, "", "times the disk was told to begin with what heals or streams wrote"),
     GI_METRIC(struct posix_metrics, near_bytes, "bytes", "copied from another brick on this machine"),
     GI_METRIC_END};
 

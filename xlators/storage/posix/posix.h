@@ -153,7 +153,7 @@ struct posix_fd {
   int fd;
   int64_t pos;                /* directories: where the kernel's offset stands; -1 = unknown */
   struct posix_pieces healed; /* written by heals and not handed to the disk yet */
-  struct posix_pieces stream; /* start, end: appended by large writes, likewise */
+  struct posix_pieces stream; /* start, end: filled by large writes, likewise */
   bool writing_out;           /* some of that is being handed over */
   struct posix_seen seen;
   struct posix_counts counts;
@@ -245,6 +245,7 @@ struct posix_op {
   uint64_t done;                       /* bytes written or read so far */
   size_t want;                         /* READ: bytes to read at most */
   bool began, append, sync;            /* WRITE */
+  bool fills;                          /* WRITE: nothing of the file was where it wrote: it appends, or there was a hole */
   bool dsync;                          /* WRITE through a descriptor that the kernel syncs itself */
   bool at_end;                         /* WRITE at the end of the file, whatever the offset */
   struct posix_pieces write_out;       /* WRITE: hand these to the disk; no bytes: nothing */
@@ -624,7 +625,8 @@ void posix_lost_note(struct posix_op *op); /* finish of any operation: op->unsyn
 void posix_lose(struct posix *p, struct posix_inode *pi);
 
 /* ---- posix-stream.c ---- */
-void posix_stream(struct posix_op *op); /* finish of a WRITE */
+bool posix_stream_fills(const struct posix_op *op); /* a WRITE, before it is done: the file has nothing where it writes */
+void posix_stream(struct posix_op *op);             /* finish of a WRITE */
 
 /* ---- posix-fsync.c ---- */
 bool posix_fsync_join(struct posix_op *op); /* true: held by a batch or an earlier fsync */
