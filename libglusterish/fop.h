@@ -226,7 +226,7 @@ struct gi_args {
   uint32_t umask;
   int32_t datasync;     /* FSYNC FSYNCDIR: non-zero = data only */
   int32_t what;         /* SEEK: 0 data, 1 hole; IPC: op */
-  int32_t valid;        /* SETATTR: GI_SET_* */
+  int32_t valid;        /* SETATTR: GI_SET_*; FSYNC FLUSH: see iatt */
   uint32_t cmd;         /* LK INODELK ENTRYLK … */
   uint32_t type;        /* LK INODELK ENTRYLK … */
   bool paged;           /* WRITE: the kernel writes its pages back; no caller waits for it */
@@ -235,7 +235,7 @@ struct gi_args {
   const char *domain;   /* INODELK/ENTRYLK `volume` */
   const char *link;     /* SYMLINK target */
   struct gi_dict *dict; /* SETXATTR XATTROP: the attributes; owned reference */
-  struct gi_iatt iatt;  /* SETATTR */
+  struct gi_iatt iatt;  /* SETATTR; FSYNC FLUSH with `valid`: times that the last write may take along, if it is not sent yet */
   struct gi_flock flock;
   struct gi_lease lease;
   uint32_t nlocks;            /* SETACTIVELK */

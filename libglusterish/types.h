@@ -67,6 +67,12 @@ gi_time_later(const struct gi_time *a, const struct gi_time *b)
   return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
 }
 
+static inline bool
+gi_time_equal(const struct gi_time *a, const struct gi_time *b)
+{
+  return a->sec == b->sec && a->nsec == b->nsec;
+}
+
 /* *t becomes the later one of the two. */
 static inline void
 gi_time_raise(struct gi_time *t, const struct gi_time *other)

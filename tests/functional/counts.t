@@ -64,5 +64,12 @@ costs "a new file" 40 3 7.2 'for ((i = 0; i < 40; i++)); do : >new$i; done'
 costs "its attributes, a moment later" 40 0.2 0.2 'stat new{0..39} >/dev/null'
 costs "a rename" 40 6.6 4.6 'for ((i = 0; i < 40; i++)); do mv -T new$i old$i; done'
 costs "a removal" 40 3.6 6.6 'rm old{0..39}'
+
+# The kernel pushes its times before each fsync: they go with the write.
+cd / && umount "$WORK/m"
+must "it is mounted with kernel write-back" mount_volume counts "$WORK/m" --kernel-writeback-cache=yes
+client=$(pgrep -f "glusterishfs.*$WORK/m\$" | head -n 1)
+cd "$WORK/m" || exit 1
+costs "a write and its fsync, with kernel write-back" 100 1.5 3.5 'log fsync'
 cd / || exit 1
 done_testing

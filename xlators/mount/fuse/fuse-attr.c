@@ -19,17 +19,6 @@ reply_attr(struct bridge *b, fuse_req_t req, const struct gi_iatt *iatt, double 
   reply_result(b, fuse_reply_attr(req, &st, timeout));
 }
 
-/* An fd of ours that is open on the bricks: works for a file without a name too. `write` asks for one that may write. */
-static struct gi_fd *
-open_fd(struct bridge *b, const struct gi_inode *inode, bool write)
-{
-  gi_list_foreach(fd, &inode->fds, struct gi_fd, inode_link) {
-    if (handle_of(b, fd)->id && (!write || (fd->flags & O_ACCMODE) != O_RDONLY))
-      return fd;
-  }
-  return NULL;
-}
-
 /* What is left of a removed object. */
 static void
 reply_unlinked(struct bridge *b, fuse_req_t req, struct gi_inode *inode, double timeout)
@@ -114,7 +103,7 @@ do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
   }
   fd = handle_find(b, fi);
   if (!fd || fd->inode != inode)
-    fd = open_fd(b, inode, false);
+    fd = handle_any(b, inode, false);
   fop = op_new(b, req, fd ? GI_FOP_FSTAT : GI_FOP_STAT);
   if (fd)
     gi_fop_set_fd(fop, fd);
@@ -128,12 +117,6 @@ do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 #define TO_SET_TIMES (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME)
 #define TO_SET_META (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID | TO_SET_TIMES | FUSE_SET_ATTR_CTIME)
-
-static struct gi_time
-time_of(const struct timespec *ts)
-{
-  return (struct gi_time){.sec = ts->tv_sec, .nsec = (uint32_t)ts->tv_nsec};
-}
 
 /* "Now" goes as the client's own time, together with the bit that says so (wire.md 3.8). */
 static void
@@ -175,14 +158,6 @@ fill_setattr(struct bridge *b, struct gi_args *args, const struct stat *attr, in
   fill_times(b, args, attr, to_set);
 }
 
-/* With kernel write-back the times of a file are written back when it is long removed; nobody is there to be told. */
-static bool
-came_too_late(const struct bridge *b, const struct gi_fop *fop)
-{
-  return bridge_options(b)->kernel_writeback_cache && fop->rsp.ret < 0 && err_of_node(fop) == ESTALE &&
-         fop->args.valid == (GI_SET_MTIME | GI_SET_CTIME);
-}
-
 /* The caller found the object by its name, and it was replaced before the change came; the kernel looked once more, and so it was again. It
  * does not look a third time. What nobody can reach any more might as well have been changed before it went. */
 static bool
@@ -210,7 +185,7 @@ setattr_done(struct gi_fop *fop, void *arg)
 
   if (op_still_privileged(b, fop, setattr_done))
     return;
-  if (came_too_late(b, fop)) {
+  if (times_came_too_late(b, fop)) {
     reply_unlinked(b, op->req, fop->loc.inode, b->attr_timeout);
   } else if (replaced_again(b, fop)) {
     reply_unlinked(b, op->req, fop->loc.inode, 0);
@@ -271,7 +246,7 @@ truncate_fop(struct bridge *b, fuse_req_t req, struct gi_inode *inode, struct gi
   uint64_t owner;
 
   if (!fd || (fd->flags & O_ACCMODE) == O_RDONLY)
-    fd = open_fd(b, inode, true);
+    fd = handle_any(b, inode, true);
   fop = op_new(b, req, fd ? GI_FOP_FTRUNCATE : GI_FOP_TRUNCATE);
   set_target(fop, inode, fd);
   fop->args.offset = size;
@@ -282,64 +257,6 @@ truncate_fop(struct bridge *b, fuse_req_t req, struct gi_inode *inode, struct gi
   return fop;
 }
 
-static void
-lazy_sent(struct gi_fop *fop, void *arg)
-{
-  struct gi_xlator *x = arg;
-
-  op_end(x->private, fop);
-}
-
-void
-send_lazy_times(struct bridge *b, struct gi_inode *inode, struct gi_fd *fd)
-{
-  struct node *n = node_of(b, inode);
-
-  if (!n->lazy_times)
-    return;
-  GI_ASSERT(bridge_options(b)->kernel_writeback_cache && (!fd || fd->inode == inode));
-  n->lazy_times = false;
-
-  struct gi_fop *fop = gi_fop_new(b->x->graph, fd ? GI_FOP_FSETATTR : GI_FOP_SETATTR);
-
-  set_target(fop, inode, fd);
-  fop->caller.time = gi_wall(b->x->reactor);
-  fop->args.valid = GI_SET_MTIME | GI_SET_CTIME;
-  fop->args.iatt.mtime = n->lazy_mtime;
-  fop->args.iatt.ctime = n->lazy_ctime;
-  op_changes(b, fop, inode);
-  op_submit(b, fop, lazy_sent);
-}
-
-/* With write-back the kernel pushes its times before every fsync. The brick has set nearly the same ones when the data came, so
- * a commit need not wait for this: remembered here, sent when the file is closed or wholly synced. Somebody must have it open
- * for writing, or nobody would ever close it. */
-static bool
-keep_times(struct bridge *b, fuse_req_t req, struct gi_inode *inode, const struct stat *attr, int to_set)
-{
-  struct node *n = node_of(b, inode);
-
-  if (!bridge_options(b)->kernel_writeback_cache || to_set != (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_CTIME) || !n->trust.known ||
-      !S_ISREG(n->trust.attr.mode) || !open_fd(b, inode, true))
-    return false;
-  n->lazy_mtime = n->trust.attr.mtime = time_of(&attr->st_mtim);
-  n->lazy_ctime = n->trust.attr.ctime = time_of(&attr->st_ctim);
-  n->lazy_times = true;
-  b->m.local_setattr++;
-  reply_attr(b, req, &n->trust.attr, b->attr_timeout);
-  return true;
-}
-
-/* Times not yet sent must not undo what comes now. */
-static void
-order_lazy_times(struct bridge *b, struct gi_inode *inode, struct gi_fd *fd, int to_set)
-{
-  if (to_set & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW))
-    node_of(b, inode)->lazy_times = false;
-  else
-    send_lazy_times(b, inode, fd);
-}
-
 void
 do_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
 {
@@ -348,12 +265,16 @@ do_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct
   struct gi_fop *truncate = NULL, *fop;
   struct gi_fd *fd;
 
-  if (!inode || keep_times(b, req, inode, attr, to_set))
+  if (!inode)
     return;
+  if (times_keep(b, inode, attr, to_set)) {
+    reply_attr(b, req, &node_of(b, inode)->trust.attr, b->attr_timeout);
+    return;
+  }
   fd = handle_find(b, fi);
   if (!fd || fd->inode != inode)
-    fd = open_fd(b, inode, false);
-  order_lazy_times(b, inode, fd, to_set);
+    fd = handle_any(b, inode, false);
+  times_order(b, inode, fd, to_set);
   if (to_set & FUSE_SET_ATTR_SIZE)
     truncate = truncate_fop(b, req, inode, fd, (uint64_t)attr->st_size);
   if (!(to_set & (TO_SET_META | FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW)) && truncate) {

@@ -203,7 +203,11 @@ node_written(struct bridge *b, const struct gi_written *w)
   if (w->err) {
     b->m.lost_writes += w->changes;
     found_lost(b, w->inode);
-  } else if (!ours) {
+    return;
+  }
+  if (n->trust.inflight == 0 && gi_iatt_valid(w->left) && gi_time_equal(&w->left->mtime, &n->lazy_mtime))
+    n->lazy_times = false; /* they went along (fuse-times.c) */
+  if (!ours) {
     found_foreign(b, w->inode);
     inval_inode(b, w->inode, true);
   }

@@ -362,25 +362,24 @@ do_write_buf(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *bufv, off_t off
 /* ---- flush, release, fsync ---- */
 
 static void
-settle_done(struct gi_fop *fop, void *arg)
+note_settled(struct bridge *b, struct gi_fop *fop)
 {
-  struct gi_xlator *x = arg;
-  struct bridge *b = bridge_of(x);
-
   if (fop->rsp.ret >= 0 && fop->loc.inode)
     node_settled(b, fop->loc.inode, op_of(b, fop)->seq);
-  done_status_node(fop, arg);
 }
 
-/* The next close(2) of the descriptor is to hear of it, too: this one may be that of a forked process, which looks at no error. */
+/* The next close(2) of the descriptor is to hear of an error, too: this one may be that of a forked process, which looks at none. */
 static void
 flush_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
+  struct bridge *b = bridge_of(x);
 
   if (fop->rsp.ret < 0)
-    handle_of(bridge_of(x), fop->fd)->dirty = true;
-  settle_done(fop, arg);
+    handle_of(b, fop->fd)->dirty = true;
+  note_settled(b, fop);
+  times_send(b, fop->fd->inode, fop->fd);
+  done_status_node(fop, arg);
 }
 
 void
@@ -396,10 +395,10 @@ do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
   struct node *n = node_of(b, fd->inode);
 
   handle_check(b, fd);
-  send_lazy_times(b, fd->inode, fd);
   /* Write-back writes come with a guessed handle, so there any written file counts. What was answered early may have failed since. */
   if (!h->dirty && !n->locked && !n->trust.deferred && !(bridge_options(b)->kernel_writeback_cache && n->dirty)) {
     b->m.local_flush++;
+    times_send(b, fd->inode, fd);
     reply_err(b, req, 0);
     return;
   }
@@ -409,6 +408,8 @@ do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
   gi_fop_set_fd(fop, fd);
   op_set_owner(fop, fi->lock_owner);
+  if (!times_go_along(b, fop))
+    times_send(b, fd->inode, fd);
   op_submit(b, fop, flush_done);
 }
 
@@ -445,43 +446,80 @@ do_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     return;
   if (fi->flock_release)
     release_flock(b, req, fd, fi->lock_owner);
-  send_lazy_times(b, fd->inode, fd);
+  times_send(b, fd->inode, fd);
   handle_close(b, fd);
   reply_err(b, req, 0);
 }
 
-static void
-sync_file(fuse_req_t req, struct fuse_file_info *fi, int datasync, enum gi_fop_kind kind)
+static struct gi_fop *
+sync_fop(struct bridge *b, fuse_req_t req, struct gi_fd *fd, int datasync)
 {
-  struct bridge *b = bridge_of_req(req);
-  struct gi_fd *fd = handle_fd(b, req, fi);
-
-  if (!fd)
-    return;
-  if (handle_of(b, fd)->gone) {
-    reply_err(b, req, 0);
-    return;
-  }
-  if (kind == GI_FOP_FSYNC && !datasync)
-    send_lazy_times(b, fd->inode, fd);
-
-  struct gi_fop *fop = op_new(b, req, kind);
+  struct gi_fop *fop = op_new(b, req, GI_FOP_FSYNC);
 
   gi_fop_set_fd(fop, fd);
   fop->args.datasync = datasync;
-  op_submit(b, fop, kind == GI_FOP_FSYNC ? settle_done : done_status_node);
+  return fop;
+}
+
+/* Times that were to go with the last write and did not are synced now. */
+static void
+sync_done(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = bridge_of(x);
+  struct gi_fop *again;
+
+  if (fop->rsp.ret < 0 || !fop->args.valid || !node_of(b, fop->fd->inode)->lazy_times) {
+    note_settled(b, fop);
+    done_status_node(fop, arg);
+    return;
+  }
+  again = sync_fop(b, op_of(b, fop)->req, fop->fd, 0);
+  op_end(b, fop);
+  times_send_first(b, again, sync_done);
+}
+
+/* A removed directory has nothing to sync. NULL: it is answered. */
+static struct gi_fd *
+fd_to_sync(struct bridge *b, fuse_req_t req, struct fuse_file_info *fi)
+{
+  struct gi_fd *fd = handle_fd(b, req, fi);
+
+  if (!fd || !handle_of(b, fd)->gone)
+    return fd;
+  reply_err(b, req, 0);
+  return NULL;
 }
 
 void
 do_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
-  sync_file(req, fi, datasync, GI_FOP_FSYNC);
+  struct bridge *b = bridge_of_req(req);
+  struct gi_fd *fd = fd_to_sync(b, req, fi);
+  struct gi_fop *fop;
+
+  if (!fd)
+    return;
+  fop = sync_fop(b, req, fd, datasync);
+  if (datasync || times_go_along(b, fop))
+    op_submit(b, fop, sync_done);
+  else
+    times_send_first(b, fop, sync_done);
 }
 
 void
 do_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
-  sync_file(req, fi, datasync, GI_FOP_FSYNCDIR);
+  struct bridge *b = bridge_of_req(req);
+  struct gi_fd *fd = fd_to_sync(b, req, fi);
+  struct gi_fop *fop;
+
+  if (!fd)
+    return;
+  fop = op_new(b, req, GI_FOP_FSYNCDIR);
+  gi_fop_set_fd(fop, fd);
+  fop->args.datasync = datasync;
+  op_submit(b, fop, done_status_node);
 }
 
 /* ---- space ---- */

@@ -364,6 +364,8 @@ struct gi_inode *node_inode(struct bridge *b, fuse_req_t req, fuse_ino_t ino);
 struct gi_inode *node_find(struct bridge *b, fuse_ino_t ino);                               /* likewise without answering */
 struct gi_fd *handle_fd(struct bridge *b, fuse_req_t req, const struct fuse_file_info *fi); /* borrowed; NULL: answered EBADF */
 struct gi_fd *handle_find(struct bridge *b, const struct fuse_file_info *fi);
+/* One of that file that is open on the bricks, for writing if `write`: it works for a file without a name, too. NULL: there is none. */
+struct gi_fd *handle_any(const struct bridge *b, const struct gi_inode *inode, bool write);
 void handle_open(struct bridge *b, struct gi_fd *fd); /* gives it an id and takes a reference */
 void handle_close(struct bridge *b, struct gi_fd *fd);
 void handle_check(const struct bridge *b, const struct gi_fd *fd); /* likewise */
@@ -477,8 +479,27 @@ void do_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, s
 void do_readlink(fuse_req_t req, fuse_ino_t ino);
 void do_access(fuse_req_t req, fuse_ino_t ino, int mask);
 void do_statfs(fuse_req_t req, fuse_ino_t ino);
-/* Kernel write-back: sends the times the kernel gave to the brick; NULL fd: by gfid. Nobody waits for it. */
-void send_lazy_times(struct bridge *b, struct gi_inode *inode, struct gi_fd *fd);
+
+/* ---- fuse-times.c: times that the kernel owns, with kernel write-back ---- */
+
+static inline struct gi_time
+time_of(const struct timespec *ts)
+{
+  return (struct gi_time){.sec = ts->tv_sec, .nsec = (uint32_t)ts->tv_nsec};
+}
+
+/* Takes what the kernel pushes. False: it is another SETATTR, or nobody would ever close the file. */
+bool times_keep(struct bridge *b, struct gi_inode *inode, const struct stat *attr, int to_set);
+/* Before another SETATTR: times not yet sent must not undo what comes now. */
+void times_order(struct bridge *b, struct gi_inode *inode, struct gi_fd *fd, int to_set);
+/* Sends them to the bricks, if there are any; NULL fd: by gfid. Nobody waits for it. */
+void times_send(struct bridge *b, struct gi_inode *inode, struct gi_fd *fd);
+/* Submits `main`, of a descriptor, when they are there. */
+void times_send_first(struct bridge *b, struct gi_fop *main, void (*done)(struct gi_fop *fop, void *x));
+/* They are to go with the write that `fop`, a FLUSH or FSYNC, waits for. True: perhaps they do; what is left of them then is to be sent. */
+bool times_go_along(struct bridge *b, struct gi_fop *fop);
+/* They were pushed when the file was long removed; nobody is there to be told. */
+bool times_came_too_late(const struct bridge *b, const struct gi_fop *fop);
 
 void do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);

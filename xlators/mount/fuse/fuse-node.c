@@ -486,3 +486,13 @@ handle_fd(struct bridge *b, fuse_req_t req, const struct fuse_file_info *fi)
     reply_err(b, req, EBADF);
   return fd;
 }
+
+struct gi_fd *
+handle_any(const struct bridge *b, const struct gi_inode *inode, bool write)
+{
+  gi_list_foreach(fd, &inode->fds, struct gi_fd, inode_link) {
+    if (handle_of(b, fd)->id && (!write || (fd->flags & O_ACCMODE) != O_RDONLY))
+      return fd;
+  }
+  return NULL;
+}

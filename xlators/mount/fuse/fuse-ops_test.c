@@ -644,7 +644,6 @@ test_writeback(void **state)
   rig_free(r);
 }
 
-/* Remembered times never outlive what replaces them, and need somebody who will close the file. */
 /* Only what the bridge itself asked for beyond the caller's request is opened on its own account. */
 static void
 test_refused_open(void **state)
@@ -673,35 +672,6 @@ test_refused_open(void **state)
   }
 }
 
-static void
-test_lazy_times(void **state)
-{
-  struct rig *r = rig_new("option kernel-writeback-cache yes\n");
-  uint64_t id = lookup(r, "f", &file_a);
-  struct fuse_setattr_in in = {.valid = FATTR_MTIME | FATTR_CTIME, .mtime = 7777, .ctime = 7778};
-  struct fuse_setattr_in mode = {.valid = FATTR_MODE, .mode = 0600};
-  struct fuse_setattr_in later = {.valid = FATTR_MTIME | FATTR_ATIME, .mtime = 9999};
-  struct fuse_flush_in fl = {0};
-
-  fake_script_always(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = fill_stat, .arg = &file_a});
-  fake_script_always(r->s, 0, GI_FOP_FSETATTR, (struct fake_reply){.fill = fill_stat, .arg = &file_a});
-  fake_forget_seen(r->s);
-  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &in, sizeof(in))), 0);
-  assert_int_equal(r->s->nseen, 1); /* not open: sent */
-
-  fl.fh = open_file(r, id, O_RDWR);
-  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &in, sizeof(in))), 0);
-  fake_forget_seen(r->s);
-  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &mode, sizeof(mode))), 0);
-  assert_int_equal(r->s->nseen, 2); /* the times first, then the mode */
-  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &in, sizeof(in))), 0);
-  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &later, sizeof(later))), 0);
-  assert_int_equal(r->s->nseen, 3); /* replaced, not sent */
-  assert_int_equal(reply(r, request(r, FUSE_FLUSH, id, &fl, sizeof(fl))), 0);
-  assert_int_equal(r->s->nseen, 3);
-  rig_free(r);
-}
-
 int
 main(void)
 {
@@ -725,7 +695,6 @@ main(void)
       cmocka_unit_test(test_victims_are_named),
       cmocka_unit_test(test_writeback),
       cmocka_unit_test(test_refused_open),
-      cmocka_unit_test(test_lazy_times),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

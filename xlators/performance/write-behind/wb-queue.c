@@ -270,7 +270,7 @@ wb_order(struct wb *wb, struct gi_fop *fop)
   if (op->takes_lock)
     for (unsigned i = 0; i < op->count; i++)
       op->file[i]->locked = true; /* it is too late to let a FLUSH follow its answer */
-  if (fop->kind == GI_FOP_FSYNC)
+  if (fop->kind == GI_FOP_FSYNC || fop->kind == GI_FOP_FLUSH)
     wb_sync_asked(wb, fop, op);
   if (fop->kind == GI_FOP_READ && op->count && op->file[0]->root && wb_answer_read(wb, fop, op->file[0]))
     return GI_ANSWERED;

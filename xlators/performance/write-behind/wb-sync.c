@@ -29,6 +29,14 @@ only_message(const struct wb_file *file)
   return only;
 }
 
+/* The kernel has a time of its own of what it writes back: the bytes take it along. Who gave it is told what they left. */
+static void
+give_time(struct wb_write *w, const struct gi_fop *fop)
+{
+  if (w && fop->args.valid & GI_SET_MTIME)
+    w->caller.time = fop->args.iatt.mtime;
+}
+
 void
 wb_sync_asked(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
 {
@@ -38,12 +46,15 @@ wb_sync_asked(struct wb *wb, struct gi_fop *fop, struct wb_op *op)
 
   if (!file || gi_list_empty(&file->order) || !wb_may_hold(wb))
     return;
+  w = only_message(file);
+  give_time(w, fop);
+  if (fop->kind == GI_FOP_FLUSH)
+    return;
   if (wb->alone) {
     wb->alone--;
     return;
   }
   file->syncs = true;
-  w = only_message(file);
   if (!w || fop->caller.pid < 0 || gi_dict_count(fop->xdata))
     return;
   w->sync = sync > w->sync ? sync : w->sync;

@@ -128,13 +128,64 @@ test_an_fsync_of_several_messages_follows_them(void **state)
   assert_int_equal(fake_count(s, 0, GI_FOP_FSYNC), 2);
 }
 
+/* ---- what the kernel writes back ---- */
+
+static void
+keep_time(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.ret = (int32_t)fop->payload.len;
+  fop->rsp.synced = fop->args.sync ? GI_SYNCED : GI_NOT_SYNCED;
+  *(struct gi_time *)arg = fop->caller.time;
+}
+
+static struct gi_fop *
+write_back(struct fake_stack *s, struct gi_fd *fd, uint64_t offset)
+{
+  struct gi_fop *f = write_fop(s, fd, offset, PAGE, 'p');
+
+  f->args.paged = true;
+  fake_submit(s, f);
+  is_early(f);
+  return f;
+}
+
+/* The first page of a file at rest waits already for the fsync or close that it is for, and takes the time along that these bring. */
+static void
+test_what_is_written_back_waits(void **state)
+{
+  static const enum gi_fop_kind kinds[] = {GI_FOP_FSYNC, GI_FOP_FLUSH};
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 0);
+  struct gi_time at = {0};
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.fill = keep_time, .arg = &at});
+  for (unsigned i = 0; i < GI_ARRAY_LEN(kinds); i++) {
+    struct gi_fop *f = on_fd(s, kinds[i], fd);
+
+    write_back(s, fd, i * PAGE);
+    assert_int_equal(writes(s), i);
+    f->args.valid = GI_SET_MTIME | GI_SET_CTIME;
+    f->args.iatt.mtime = f->args.iatt.ctime = (struct gi_time){77 + i, 7};
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.ret, 0);
+    assert_int_equal(writes(s), i + 1);
+    assert_int_equal(at.sec, 77 + i);
+    assert_int_equal(at.nsec, 7);
+  }
+  assert_int_equal(fake_count(s, 0, GI_FOP_FSYNC), 0); /* it went with it */
+  write_back(s, fd, 2 * PAGE);
+  fake_wait(s, OVERDUE); /* nobody comes for it */
+  assert_int_equal(writes(s), 3);
+  assert_true(at.sec > 78);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
       TEST(test_an_fsync_goes_with_the_last_write),         TEST(test_bytes_do_not_wait_long_for_an_fsync),
       TEST(test_an_fsync_that_did_not_go_along_follows),    TEST(test_an_fsync_fails_with_the_write_it_went_with),
-      TEST(test_an_fsync_of_several_messages_follows_them),
+      TEST(test_an_fsync_of_several_messages_follows_them), TEST(test_what_is_written_back_waits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

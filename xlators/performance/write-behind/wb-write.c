@@ -8,7 +8,8 @@
  * full, when a WRITE follows it that does not join, when somebody waits for it, or
  * when none of the file is under way nor was a moment ago (trickling). So the first
  * WRITE leaves at once, and the next ones gather. Of a file that is synced after
- * each write the first one waits for the fsync (wb-sync.c).
+ * each write the first one waits for the fsync (wb-sync.c), and so does what the
+ * kernel writes back: that is for an fsync or a close, or nobody waits for it.
  *
  * One that must not be answered early is admitted as well, and goes down as it is
  * when nothing overlaps.
@@ -242,7 +243,7 @@ is_due(const struct wb *wb, const struct wb_write *w, uint64_t now)
 
   if (!wb_opts(wb)->trickling)
     return age >= WB_LINGER_NS;
-  if (file->syncs)
+  if (file->syncs || w->paged)
     return age >= (file->in_flight ? WB_OVERDUE_NS : WB_SYNC_NS);
   return age >= WB_OVERDUE_NS || (!file->in_flight && (age >= WB_GATHER_NS || now - file->sent_ns >= WB_GATHER_NS));
 }
@@ -383,6 +384,7 @@ begin(struct wb *wb, struct wb_file *file, struct gi_fop *fop)
   w->flags = fop->args.flags;
   w->range = range_of(file, fop, true);
   keep_caller(w, &fop->caller);
+  w->paged = fop->args.paged;
   draw(wb, w, &fop->payload);
   block(wb, w);
   wb_tree_add(&file->root, w);
@@ -410,6 +412,7 @@ join(struct wb *wb, struct wb_file *file, struct wb_write *w, const struct gi_fo
     wb_tree_grow(file->root, w, w->offset + w->data.len);
   w->caller.time = fop->caller.time;
   w->caller.stamps = fop->caller.stamps;
+  w->paged = fop->args.paged;
   wb->m.merged++;
 }
 

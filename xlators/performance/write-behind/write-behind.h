@@ -88,6 +88,7 @@ struct wb_write {
   uint64_t cost;     /* of memory that these pin */
   uint64_t since_ns; /* gi_now of its first WRITE */
   uint32_t changes;  /* WRITEs that were answered early */
+  bool paged;        /* the last one was the kernel's (args.paged) */
   uint64_t sent;     /* clock */
   uint64_t asked;    /* gi_now of its last message */
   uint64_t failed;   /* clock, KEPT */
@@ -266,7 +267,7 @@ bool wb_tell_next(struct wb *wb, struct wb_file *file); /* GI_EVENT_WRITTEN; tru
 void wb_resend(struct wb *wb, struct wb_write *w);      /* one that is KEPT */
 
 /* ---- wb-sync.c ---- */
-void wb_sync_asked(struct wb *wb, struct gi_fop *fop, struct wb_op *op); /* an FSYNC came */
+void wb_sync_asked(struct wb *wb, struct gi_fop *fop, struct wb_op *op); /* an FSYNC or FLUSH came */
 void wb_sync_done(struct wb *wb, struct wb_write *w, bool synced);       /* a message has ended, and its waiters will be told */
 
 /* ---- wb-error.c ---- */
