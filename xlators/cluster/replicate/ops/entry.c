@@ -145,21 +145,31 @@ same_moved(const struct rep_txn *t, const struct gi_fan *fan)
   return weighs_more(idle, same & ~idle, ~t->accused) ? idle : same & ~idle;
 }
 
+/* The inode of the new object, with a reference; NULL: it existed before. */
+static struct gi_inode *
+note_made(struct rep_txn *t, struct gi_fop *fop, uint32_t on, const struct gi_iatt *st)
+{
+  struct gi_gfid wanted = rep_requested_gfid(fop);
+  struct rep_fop *rf = rep_fop(t->rep, fop);
+
+  if (!gi_gfid_equal(&wanted, &st->gfid))
+    return NULL;
+  GI_ASSERT(on && !(on & ~t->active));
+  rf->made.gfid = st->gfid;
+  rf->made.mode = st->mode;
+  rf->made.on = on;
+  return gi_inode_get(t->rep->x->graph, &st->gfid);
+}
+
 /* The object is new and we know exactly who has it: no need to ask before the first read. */
 static void
 learn_new_object(struct rep_txn *t, struct gi_fop *fop, uint32_t ok, const struct gi_iatt *st)
 {
   struct rep_verdict v = {.data_readable = ok, .meta_readable = ok};
-  struct gi_gfid wanted = rep_requested_gfid(fop);
-  struct rep_fop *rf = rep_fop(t->rep, fop);
-  struct gi_inode *inode;
+  struct gi_inode *inode = note_made(t, fop, ok, st);
 
-  if (!gi_gfid_equal(&wanted, &st->gfid))
-    return; /* it existed before */
-  GI_ASSERT(ok && !(ok & ~t->active));
-  rf->made.gfid = st->gfid;
-  rf->made.mode = st->mode;
-  inode = gi_inode_get(t->rep->x->graph, &st->gfid);
+  if (!inode)
+    return;
   rep_inode_type(inode, st->mode);
   rep_inode_learn(t->rep, inode, &v, t->generation, t->rep->distrusts);
   gi_inode_unref(&inode);
@@ -198,6 +208,27 @@ static uint32_t
 same_outcome(const struct rep_txn *t, const struct gi_fop *fop, const struct gi_fan *fan)
 {
   return makes_object(fop) ? same_object(t, fan) : fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : ~0u;
+}
+
+/* Too few have made it, but one that lacks no change of the directory is among them. Of an object that has been here before, a file that
+ * comes back from another replica set or its linkto file, others may still have what it was then. */
+static void
+note_half_made(struct rep_txn *t, struct gi_fop *fop)
+{
+  const struct gi_fan *fan = &rep_fop(t->rep, fop)->fan;
+  uint32_t on = fan->ok & same_object(t, fan);
+  struct gi_inode *inode;
+
+  if (!gi_dict_get(fop->xdata, "glusterfs-internal-fop") || !(t->counters_known || t->dirty_owed) ||
+      !(on & ~t->accused & ~t->rep->arbiter))
+    return;
+  inode = note_made(t, fop, on, &gi_fan_reply(fan, rep_first(on))->rsp.stat);
+  if (!inode)
+    return;
+  GI_PROBE("replicate: a known object is made on fewer copies than the quorum");
+  rep_inode_distrust(t->rep, inode, REP_DATA, t->rep->all & ~on);
+  rep_inode_distrust(t->rep, inode, REP_META, t->rep->all & ~on);
+  gi_inode_unref(&inode);
 }
 
 static bool
@@ -243,6 +274,8 @@ judge_replies(struct rep_txn *t, struct gi_fop *fop)
     t->index = index_after(t, rf);
     if (rf->ok && !rf->err && makes)
       note_created(t, fop, rf->ok);
+    else if (rf->err && makes)
+      note_half_made(t, fop);
     rep_outcome_reply(t, fop);
     gi_fop_answer(fop, rep->x); /* t->fop keeps it for the post-op */
   } else {
@@ -330,10 +363,10 @@ new_marks(struct rep_txn *t, struct gi_gfid *gfid)
 {
   struct rep_fop *rf = rep_fop(t->rep, t->fop);
 
-  if (!(entry_rule[t->fop->kind] & CREATES) || rf->err || !rf->ok || rf->ok == t->rep->all || gi_gfid_is_none(&rf->made.gfid))
+  if (!(entry_rule[t->fop->kind] & CREATES) || !rf->made.on || rf->made.on == t->rep->all)
     return NULL;
   *gfid = rf->made.gfid;
-  return rep_marks_new_object(t->rep, t->rep->all & ~rf->ok, rf->made.mode, rep_opts(t->rep)->granular_entry_heal);
+  return rep_marks_new_object(t->rep, t->rep->all & ~rf->made.on, rf->made.mode, rep_opts(t->rep)->granular_entry_heal);
 }
 
 const struct rep_txn_ops rep_entry_ops = {

@@ -207,6 +207,7 @@ struct rep_fop {
   struct {
     struct gi_gfid gfid;
     uint32_t mode;
+    uint32_t on;                      /* children that have it */
   } made;                             /* entry: the new object, none if there is none of our making */
   void (*copied)(struct gi_fan *fan); /* COPY_FILE_RANGE: who is told the outcome */
   uint64_t unstable_before;           /* FSYNC: unstable writes complete when it was sent */

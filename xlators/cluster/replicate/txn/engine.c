@@ -371,7 +371,8 @@ send_new_marks(struct rep_txn *t)
 
   if (!dict)
     return;
-  rep_foreach(i, rep_fop(t->rep, t->fop)->ok)
+  t->rep->healthy = 0;
+  rep_foreach(i, rep_fop(t->rep, t->fop)->made.on & t->active)
   {
     struct gi_fop *fop = rep_txn_helper(t, GI_FOP_XATTROP);
 

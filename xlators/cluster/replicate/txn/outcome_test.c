@@ -375,6 +375,30 @@ quorum_of_operations(void **state)
     run(r, k, fd, second[s]); /* the last one seen */
     /* A disk that cannot sync tells of it once: that is written down. */
     all_marks(r, k, dirty, k->slot == 'e' ? "D:$" : k->kind == GI_FOP_FSYNC ? "0d1,2d1,D:d1" : dirty, dirty);
+    if (k->new_marks)
+      marks(r, k, 1, NEW, "", 0);
+    rig_free_clean(r);
+  }
+}
+
+/* An object that may have been here before: a linkto file, or a file that a rebalance brings back. Who has missed that it went has the old
+ * one, under the same gfid. */
+static void
+known_object_without_quorum(void **state)
+{
+  for (unsigned accused = 0; accused < 2; accused++) {
+    struct rig *r = rig_new(NULL);
+    struct gi_fop *f = rig_entry(r, GI_FOP_MKNOD, 1, "new", NEW);
+
+    f->args.mode = S_IFREG | 01000;
+    gi_dict_set_str(gi_fop_xdata(f), "glusterfs-internal-fop", "yes");
+    if (accused) /* then it is the one that makes it which may be wrong */
+      rig_blame(r, 2, 1, 1, 2);
+    r->brick[0].fail_once[GI_FOP_MKNOD] = EEXIST;
+    r->brick[2].fail_once[GI_FOP_MKNOD] = EROFS;
+    rig_run(r, f);
+    assert_int_equal(f->rsp.ret, -1);
+    rig_marks(r, 1, NEW, accused ? "" : "0d1,0m1,2d1,2m1");
     rig_free_clean(r);
   }
 }
@@ -691,6 +715,7 @@ main(void)
       cmocka_unit_test(quorum_of_locks),
       cmocka_unit_test(quorum_of_pre_op),
       cmocka_unit_test(quorum_of_operations),
+      cmocka_unit_test(known_object_without_quorum),
       cmocka_unit_test(quorum_of_post_op),
       cmocka_unit_test(quorum_of_post_op_of_data),
       cmocka_unit_test(quorum_of_lookup),
