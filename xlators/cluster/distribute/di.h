@@ -166,7 +166,7 @@ typedef enum gi_verdict di_task_fn(struct di *d, struct gi_fop *fop);
 struct di_fop {
   di_task_fn *fn;
   struct gi_fop *first; /* a reply that came before the task began; owned */
-  struct gi_xlator *to;
+  struct gi_xlator *to; /* the subvolume that was asked; of a LOOKUP that is answered: that has the file */
   uint8_t tries; /* after the file had moved */
   bool expects;  /* UNLINK: which object is meant was said here, not by who asked */
   bool noted;    /* LOOKUP: what somebody had left undone was found, and settled */

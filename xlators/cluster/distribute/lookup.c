@@ -18,6 +18,7 @@ know_found(struct di *d, struct gi_fop *fop, struct gi_xlator *child)
   struct gi_iatt *a = &fop->rsp.stat;
 
   GI_ASSERT(child && !S_ISDIR(a->mode));
+  di_fop_of(fop, d)->to = child;
   di_know_file(d, &a->gfid, child);
   di_note_know(d, &a->gfid, di_has_note(d, fop));
   if (di_is_moving(d, a, fop->rsp.xdata))
@@ -510,15 +511,11 @@ di_resolve(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, int *chil
   if (!err && gi_gfid_is_none(&h->rsp.stat.gfid))
     err = EIO;
   if (!err) {
-    struct gi_inode *inode = gi_inode_get(d->x->graph, &h->rsp.stat.gfid);
-
     *stat = h->rsp.stat;
-    *child = di_index(d, di_inode_of(d, inode)->cached);
-    if (S_ISDIR(stat->mode))
-      *child = -1;
-    else if (*child < 0)
+    *child =
+        S_ISDIR(stat->mode) ? -1 : di_index(d, di_fop_of(h, d)->to); /* the inode may have heard since that it is elsewhere */
+    if (!S_ISDIR(stat->mode) && *child < 0)
       err = EIO;
-    gi_inode_unref(&inode);
   }
   gi_fop_unref(h);
   return err;

@@ -196,6 +196,51 @@ test_unlink_says_what_is_meant(void **state)
   fake_stack_free(s);
 }
 
+/* A brick tells that something has changed with the file that was just found, before who looked for it goes on. */
+static struct {
+  struct fake_stack *s;
+  struct gi_defer defer;
+  bool early;
+} news;
+
+static void
+tell_news(void *arg)
+{
+  struct gi_invalidation inv = {.flags = GI_UPCALL_XATTR};
+
+  if (news.early) { /* behind the answer, and before who waits for that */
+    news.early = false;
+    gi_defer_add(news.s->x->reactor, &news.defer);
+    return;
+  }
+  memset(inv.gfid.b, FILE_GFID, sizeof(inv.gfid.b));
+  fake_event(news.s, 1, GI_EVENT_INVALIDATE, &inv);
+}
+
+static void
+say_file_and_news(struct gi_fop *fop, void *arg)
+{
+  say_file(fop, NULL);
+  gi_defer_add(news.s->x->reactor, &news.defer);
+}
+
+static void
+test_invalidation_after_a_lookup(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *u = entry_fop(s, GI_FOP_UNLINK, name_on(1, 2));
+
+  news.s = s;
+  news.early = true;
+  gi_defer_init(&news.defer, tell_news, NULL);
+  fake_script(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.deferred = true, .fill = say_file_and_news});
+  fake_submit(s, u);
+  assert_true(u->answered);
+  assert_int_equal(u->rsp.ret, 0);
+  assert_int_equal(fake_count(s, 1, GI_FOP_UNLINK), 1);
+  fake_stack_free(s);
+}
+
 /* What is on a subvolume that is down is not told to be absent. */
 static void
 test_down_is_not_absent(void **state)
@@ -710,6 +755,7 @@ main(void)
       cmocka_unit_test(test_linkto_of_another_file_is_replaced),
       cmocka_unit_test(test_of_two_files_that_with_a_linkto_is_used),
       cmocka_unit_test(test_unlink_says_what_is_meant),
+      cmocka_unit_test(test_invalidation_after_a_lookup),
       cmocka_unit_test(test_down_is_not_absent),
       cmocka_unit_test(test_file_and_directory_of_one_name),
       cmocka_unit_test(test_one_message_makes_a_file),
