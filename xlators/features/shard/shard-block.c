@@ -223,7 +223,7 @@ make_block(struct sh_file *file, struct gi_fop *parent, uint64_t n, struct gi_gf
 }
 
 static struct gi_inode *
-known_block(struct sh_file *file, uint64_t n, const struct gi_gfid *gfid)
+known_block(struct sh_file *file, uint64_t n, const struct gi_gfid *gfid, uint64_t seen)
 {
   struct gi_inode *inode = gi_inode_get(file->sh->x->graph, gfid);
   struct sh_inode *si = sh_inode(file->sh, inode);
@@ -233,6 +233,7 @@ known_block(struct sh_file *file, uint64_t n, const struct gi_gfid *gfid)
   si->what = SH_BLOCK;
   si->base = file->inode->gfid;
   struct sh_block *b = keep(file, n, gfid);
+  b->seen = seen;
   if (!b->dirty)
     gi_lru_touch(&file->sh->lru, &b->item);
   return inode;
@@ -243,6 +244,7 @@ sh_block_get(struct sh_file *file, struct gi_fop *fop, uint64_t n, bool create, 
 {
   const struct sh_block *b = find(file, n);
   struct gi_gfid gfid = b ? b->gfid : gi_gfid_none;
+  uint64_t seen = b ? b->seen : file->looked;
   int err = 0;
 
   GI_ASSERT(n > 0);
@@ -259,8 +261,30 @@ sh_block_get(struct sh_file *file, struct gi_fop *fop, uint64_t n, bool create, 
   if (!err && gi_gfid_is_none(&gfid))
     err = EIO;
   if (!err)
-    *inode = known_block(file, n, &gfid);
+    *inode = known_block(file, n, &gfid, seen);
   return err;
+}
+
+/* Who looks a file up reads what was written before that. A set reads from the copy that was good when the block was looked up: that may have missed
+ * what another client has written since, if only that client has lost it. */
+static int
+look_again(struct sh_file *file, struct gi_fop *fop, uint64_t n)
+{
+  const struct sh_block *b = find(file, n);
+  uint64_t seen = file->looked;
+  struct gi_gfid gfid;
+  int err;
+
+  if (!b || b->seen == seen)
+    return 0;
+  err = lookup_block(file, fop, n, &gfid);
+  if (err == ENOENT)
+    sh_block_drop(file, n);
+  else if (!err && gi_gfid_is_none(&gfid))
+    err = EIO;
+  else if (!err)
+    keep(file, n, &gfid)->seen = seen;
+  return err == ENOENT ? 0 : err;
 }
 
 int
@@ -272,9 +296,11 @@ sh_block_run(struct sh_file *file, struct gi_fop *fop, enum gi_fop_kind kind, ui
   GI_ASSERT(n > 0 && gi_fop_table[kind].target == GI_TARGET_FD);
   *reply = NULL;
   for (unsigned i = 0;; i++) {
-    struct gi_inode *inode;
-    int err = sh_block_get(file, fop, n, create, &inode);
+    struct gi_inode *inode = NULL;
+    int err = kind == GI_FOP_READ || kind == GI_FOP_SEEK ? look_again(file, fop, n) : 0;
 
+    if (!err)
+      err = sh_block_get(file, fop, n, create, &inode);
     if (err || !inode)
       return err;
     struct gi_fop *op = sh_fop(sh, fop, kind);

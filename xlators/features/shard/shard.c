@@ -270,6 +270,7 @@ told(struct shard *sh, struct gi_fop *fop)
   strip(fop, file);
   if (!file)
     return GI_PASS;
+  file->looked += fop->kind == GI_FOP_LOOKUP;
   if (!file->known)
     return sh_reply_task(sh, fop, correct);
   sh_show(file, &fop->rsp.stat);

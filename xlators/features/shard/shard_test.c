@@ -77,6 +77,28 @@ test_read_fills_holes(void **state)
   brick_end(&b);
 }
 
+/* What others have written before the file was looked up is to be read: which copy of a block has it is found by looking that up too. */
+static void
+test_blocks_are_looked_up_with_their_file(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.dir = b.there[1] = true;
+  b.len[0] = b.len[1] = BLOCK;
+  b.size = 2 * BLOCK;
+  data_fop(&b, GI_FOP_READ, BLOCK, 10);
+  fake_forget_seen(b.s);
+  data_fop(&b, GI_FOP_READ, BLOCK, 10);
+  assert_int_equal(fake_count(b.s, 0, GI_FOP_LOOKUP), 0);
+  struct gi_fop *f = fake_fop(b.s, GI_FOP_LOOKUP);
+  gi_loc_set_inode(&f->loc, fake_inode(b.s, BASE));
+  fake_submit(b.s, f);
+  for (unsigned i = 0; i < 2; i++)
+    assert_int_equal(data_fop(&b, GI_FOP_READ, BLOCK, 10)->rsp.ret, 10);
+  assert_int_equal(fake_count(b.s, 0, GI_FOP_LOOKUP), 2); /* of the file, and of the block once */
+  brick_end(&b);
+}
+
 static void
 test_append_goes_to_the_end(void **state)
 {
@@ -549,6 +571,7 @@ main(void)
       cmocka_unit_test(test_plain_files_pass),
       cmocka_unit_test(test_write_makes_blocks),
       cmocka_unit_test(test_read_fills_holes),
+      cmocka_unit_test(test_blocks_are_looked_up_with_their_file),
       cmocka_unit_test(test_append_goes_to_the_end),
       cmocka_unit_test(test_truncate),
       cmocka_unit_test(test_what_lies_behind_the_end_goes),
