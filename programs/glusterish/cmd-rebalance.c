@@ -43,8 +43,6 @@ render_estimate(struct cli *c, const json_t *all)
 {
   long long left = cli_int(all, "timeLeft");
   char text[40];
-  if (cli_int(all, "status") != IN_PROGRESS)
-    return;
   if (cli_int(all, "runtime") < FIRST_MINUTES) {
     fputs("The estimated time for rebalance to complete will be unavailable for the first 10 minutes.\n", c->out);
   } else if (left <= 0) {
@@ -55,6 +53,15 @@ render_estimate(struct cli *c, const json_t *all)
     time_text(left, text);
     fprintf(c->out, "Estimated time left for rebalance to complete : %s\n", text);
   }
+}
+
+/* Not told by GlusterFS: behind what is read by column. */
+static void
+render_pace(struct cli *c, const json_t *all)
+{
+  char size[32];
+  fprintf(c->out, "%s per second, about %lld objects to look at\n",
+          cli_size_text((unsigned long long)cli_int(all, "bytesPerSecond"), size), cli_int(all, "remaining"));
 }
 
 void
@@ -70,7 +77,10 @@ cli_render_progress(struct cli *c, const json_t *doc, bool folded)
             "-----------", "-----------", "-----------", "-----------", "-----------", "------------", "--------------");
   for (size_t i = 0; i < json_array_size(nodes); i++)
     render_row(c, json_array_get(nodes, i), folded);
-  render_estimate(c, all);
+  if (cli_int(all, "status") == IN_PROGRESS) {
+    render_estimate(c, all);
+    render_pace(c, all);
+  }
 }
 
 /* ---- XML ---- */
@@ -85,6 +95,15 @@ facts_xml(struct cli_xml *x, const json_t *n)
   cli_xml_text(x, "statusStr", cli_str(n, "statusStr"));
   snprintf(runtime, sizeof(runtime), "%lld.00", cli_int(n, "runtime"));
   cli_xml_text(x, "runtime", runtime);
+}
+
+/* Elements that GlusterFS does not have: only while it runs, and behind the others. */
+static void
+pace_xml(struct cli_xml *x, const json_t *all)
+{
+  static const char *const counts[] = {"bytesPerSecond", "remaining", "timeLeft"};
+  for (size_t i = 0; i < GI_ARRAY_LEN(counts) && cli_int(all, "status") == IN_PROGRESS; i++)
+    cli_xml_int(x, counts[i], cli_int(all, counts[i]));
 }
 
 void
@@ -111,6 +130,7 @@ cli_render_task_xml(struct cli *c, const struct cli_reply *reply, const char *el
   if (nodes) {
     cli_xml_open(&x, "aggregate");
     facts_xml(&x, json_object_get(reply->doc, "aggregate"));
+    pace_xml(&x, json_object_get(reply->doc, "aggregate"));
     cli_xml_close(&x);
   }
   cli_xml_end(&x, c->out);

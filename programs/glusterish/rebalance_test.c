@@ -125,6 +125,25 @@ test_estimates(void **state)
   }
 }
 
+/* What GlusterFS does not tell: while it runs, and behind what it does tell. */
+static void
+test_pace(void **state)
+{
+  static const char doc[] =
+      "{\"nodes\":[],\"aggregate\":{\"status\":1,\"statusStr\":\"in progress\",\"runtime\":700,\"timeLeft\":60,"
+      "\"bytesPerSecond\":2097152,\"remaining\":1234}}";
+  struct run r = {.doc = doc};
+  run(&r, "volume rebalance v status");
+  assert_non_null(
+      strstr(r.out, "       0:01:00\n2.0MB per second, about 1234 objects to look at\nvolume rebalance: v: success\n"));
+  done(&r);
+  struct run x = {.doc = doc, .c.xml = true};
+  run(&x, "volume rebalance v status");
+  assert_non_null(strstr(x.out, "      <runtime>700.00</runtime>\n      <bytesPerSecond>2097152</bytesPerSecond>\n"
+                                "      <remaining>1234</remaining>\n      <timeLeft>60</timeLeft>\n    </aggregate>\n"));
+  done(&x);
+}
+
 static void
 test_remove(void **state)
 {
@@ -175,7 +194,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_requests), cmocka_unit_test(test_rebalance), cmocka_unit_test(test_estimates),
-      cmocka_unit_test(test_remove),   cmocka_unit_test(test_tasks),
+      cmocka_unit_test(test_pace),     cmocka_unit_test(test_remove),    cmocka_unit_test(test_tasks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

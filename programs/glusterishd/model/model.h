@@ -117,6 +117,7 @@ struct gd_rebalance {
   struct gi_gfid id;
   uint64_t files, bytes, scanned, failures, skipped;
   uint64_t seconds, left, rate; /* that it has run, that are left (0: unknown), bytes per second */
+  uint64_t remaining;           /* objects that it has not looked at, about */
 };
 
 #define GD_VOLUME_MAGIC 0x1d0907edu

@@ -32,10 +32,10 @@ static json_t *
 progress(const struct gd_rebalance *r)
 {
   int status = shown_status(r);
-  return json_pack("{s:I,s:I,s:I,s:I,s:I,s:i,s:s,s:I,s:I,s:I}", "files", (json_int_t)r->files, "size", (json_int_t)r->bytes,
+  return json_pack("{s:I,s:I,s:I,s:I,s:I,s:i,s:s,s:I,s:I,s:I,s:I}", "files", (json_int_t)r->files, "size", (json_int_t)r->bytes,
                    "lookups", (json_int_t)r->scanned, "failures", (json_int_t)r->failures, "skipped", (json_int_t)r->skipped,
                    "status", status, "statusStr", status_text(status), "runtime", (json_int_t)r->seconds, "timeLeft",
-                   (json_int_t)r->left, "bytesPerSecond", (json_int_t)r->rate);
+                   (json_int_t)r->left, "bytesPerSecond", (json_int_t)r->rate, "remaining", (json_int_t)r->remaining);
 }
 
 static void

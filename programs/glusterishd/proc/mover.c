@@ -69,6 +69,7 @@ gd_mover_take(struct gd_volume *v, const struct gi_dict *d)
   r->seconds = fact(d, "run-time");
   r->left = fact(d, "time-left");
   r->rate = fact(d, "bytes-per-second");
+  r->remaining = fact(d, "objects-left");
   if (status != GD_REBALANCE_COMPLETED && status != GD_REBALANCE_FAILED)
     return; /* how far it is, it is asked again after a restart */
   r->status = (enum gd_rebalance_status)status;

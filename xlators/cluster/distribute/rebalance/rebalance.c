@@ -112,7 +112,7 @@ tell(const struct di_reb *r, struct gi_dict *out)
   GI_CLEANUP_FREE char *volume = gi_strndup(name, len > 4 && strcmp(name + len - 4, "-dht") == 0 ? len - 4 : len);
   uint64_t until = r->ended ? r->ended : gi_now(r->d->x->reactor);
   uint64_t s = r->began ? (until - r->began) / GI_NSEC_PER_SEC : 0;
-  bool counts = r->objects > r->scanned && r->scanned > 0 && !r->ended;
+  uint64_t left = r->objects > r->scanned && !r->ended ? r->objects - r->scanned : 0;
 
   gi_dict_set_str(out, "volname", volume);
   gi_dict_set_decimal(out, "status", r->status);
@@ -122,7 +122,8 @@ tell(const struct di_reb *r, struct gi_dict *out)
   gi_dict_set_decimal(out, "failures", r->failures);
   gi_dict_set_decimal(out, "skipped", r->skipped);
   gi_dict_set_decimal(out, "run-time", s);
-  gi_dict_set_decimal(out, "time-left", counts ? s * (r->objects - r->scanned) / r->scanned : 0);
+  gi_dict_set_decimal(out, "time-left", r->scanned ? s * left / r->scanned : 0);
+  gi_dict_set_decimal(out, "objects-left", left);
   gi_dict_set_decimal(out, "bytes-per-second", s ? r->bytes / s : r->bytes);
 }
 
