@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/pool.sh"
 require_pool
+require_fuse
 make_nodes 3
 for i in 1 2 3; do must "node $i starts" start_node $i; done
 secret() { sed -n 's/^secret=//p' "$WORK/n$1/pool"; }
@@ -75,4 +76,35 @@ ok "which goes on" within 10 gi_on 2 volume set v user.a b
 ok "taken in anew it is a node as others" within 20 gi_on 2 peer probe "${ADDR[3]}"
 is "$(secret 3)" "$(secret 1)" "with the new secret"
 ok "all are connected" within 20 all_connected
+
+# ---- passwords of volumes ----
+
+must "a volume is started" gi_on 2 volume start v
+must "that lets in nobody but nodes" gi_on 2 volume set v auth.allow 192.0.2.1
+must "one of which mounts it" mount_on 1 1 v "$WORK/m"
+port=$(gi_on 2 volume status v --json | jq -r '[.. | objects | select(.port?) | .port] | first')
+gi_on 3 system:: getspec v | sed "s/^ *option remote-subvolume/    option remote-port $port\n&/" >"$WORK/kept.vol"
+like "$(cat "$WORK/kept.vol")" "option password" "a node knows the password"
+# stranger NAME: mounts with what that node has kept
+stranger() { mkdir -p "$WORK/$1" && MOUNTS+=("$WORK/$1") && on 3 timeout 20 "$GLUSTERISHFS" -f "$WORK/kept.vol" -l "$WORK/$1.log" "$WORK/$1" && within 10 test -e "$WORK/$1/file"; }
+echo text >"$WORK/m/file"
+ok "and mounts with it" stranger early
+writer() {
+  while [ ! -e "$WORK/enough" ]; do
+    echo x >>"$WORK/m/lines" || echo failed >>"$WORK/lost"
+    sleep 0.05
+  done
+}
+writer 2>>"$WORK/lost" &
+writer_pid=$!
+ok "it leaves" gi_on 1 peer detach "${ADDR[3]}"
+alone() { log "$1" | grep -q "volume v: bricks here take the new password alone"; }
+ok "after a while the old password is good for nothing" within 60 alone 2
+shown_out() { grep -q "is shown the door: its user name counts no more" "$WORK/n2/log/bricks/"*.log; }
+ok "whoever came with it is shown the door" within 15 shown_out
+nok "and does not get in again" stranger late
+touch "$WORK/enough"
+wait "$writer_pid"
+is "$(cat "$WORK/lost" 2>/dev/null)" "" "the node that stayed has noticed nothing"
+is "$(grep -c "connected to ${ADDR[2]}" "$WORK/mount-m.log")" 1 "not even a connection that was made anew"
 done_testing

@@ -135,6 +135,9 @@ struct gd_volume {
   bool counted;              /* it is the generation that the pool's store has: writing the file does not bump it */
   unsigned op_version, client_op_version;
   char *username, *password;
+  char *former_username, *former_password; /* which bricks take, too, while nodes hear of others (pool/login.c); NULL */
+  bool shows_former;                       /* and what runs here shows them still */
+  struct gi_timer login;
   struct gi_list options; /* struct gd_option, the latest key first */
   unsigned nbricks;
   struct gd_brick *bricks;

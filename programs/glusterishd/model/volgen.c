@@ -150,8 +150,8 @@ add_client(struct gen *g, const struct gd_brick *b)
     gi_vol_node_option(n, "busy-poll-time", "0");
   transport_options(n);
   if (g->trusted) {
-    gi_vol_node_option(n, "username", "%s", g->v->username);
-    gi_vol_node_option(n, "password", "%s", g->v->password);
+    gi_vol_node_option(n, "username", "%s", g->v->shows_former ? g->v->former_username : g->v->username);
+    gi_vol_node_option(n, "password", "%s", g->v->shows_former ? g->v->former_password : g->v->password);
   }
   if (!gd_options_get(&g->v->options, "client.send-gids"))
     gi_vol_node_option(n, "send-gids", "%s", gd_volume_bool(g->v, "server.manage-gids", false) ? "false" : "true");
@@ -343,11 +343,16 @@ server_options(struct gen *g, struct gi_vol_node *n)
   GI_CLEANUP_FREE char *allow_name = gi_asprintf("auth.addr.%s.allow", path);
   GI_CLEANUP_FREE char *login_name = gi_asprintf("auth.login.%s.allow", path);
   GI_CLEANUP_FREE char *password_name = gi_asprintf("auth.login.%s.password", v->username);
+  const char *former = v->former_username;
   transport_options(n);
   if (v->gd->config.bind)
     gi_vol_node_option(n, "transport.socket.bind-address", "%s", v->gd->config.bind);
-  gi_vol_node_option(n, login_name, "%s", v->username);
+  gi_vol_node_option(n, login_name, "%s%s%s", v->username, former ? "," : "", former ? former : "");
   gi_vol_node_option(n, password_name, "%s", v->password);
+  if (former) {
+    GI_CLEANUP_FREE char *name = gi_asprintf("auth.login.%s.password", former);
+    gi_vol_node_option(n, name, "%s", v->former_password);
+  }
   gi_vol_node_option(n, "auth-path", "%s", path);
   gi_vol_node_option(n, allow_name, "*");
 }

@@ -58,8 +58,11 @@ gd_volume_free(struct gd_volume *v)
   GI_ASSERT(!v->shd && !v->mover);
   gd_bricks_free(v->bricks, v->nbricks);
   gd_options_clear(&v->options);
+  gi_timer_finish(&v->login);
   gi_free(v->username);
   gi_free(v->password);
+  gi_free(v->former_username);
+  gi_free(v->former_password);
   gi_free(v->definition);
   gi_free(v->name);
   v->magic = 0;

@@ -324,12 +324,22 @@ gd_commit_credentials(struct gd_op *op, const json_t *doc, gd_committed_fn *fn)
 }
 
 void
-gd_commit_keys(struct gd_op *op, const struct gd_key_put *puts, unsigned n, gd_committed_fn *fn)
+gd_commit_keys_if(struct gd_op *op, const struct gd_key_if *ifs, unsigned nifs, const struct gd_key_put *puts, unsigned n,
+                  gd_committed_fn *fn)
 {
   struct gd_pool *p = op->gd->pool;
   struct gd_lock *l = op->lock;
   GI_ASSERT(p && l);
   l->fn = fn;
-  struct gd_key_if mine = {LOCK, l->revision};
-  p->kv->ops->commit(p->kv, &mine, 1, puts, n, options_stored, l);
+  GI_CLEANUP_FREE struct gd_key_if *all = gi_alloc((nifs + 1) * sizeof(*all));
+  all[0] = (struct gd_key_if){LOCK, l->revision};
+  for (unsigned i = 0; i < nifs; i++)
+    all[i + 1] = ifs[i];
+  p->kv->ops->commit(p->kv, all, nifs + 1, puts, n, options_stored, l);
+}
+
+void
+gd_commit_keys(struct gd_op *op, const struct gd_key_put *puts, unsigned n, gd_committed_fn *fn)
+{
+  gd_commit_keys_if(op, NULL, 0, puts, n, fn);
 }

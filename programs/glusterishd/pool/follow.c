@@ -180,6 +180,7 @@ change_volume(struct gd_follow *f, struct gd_volume *v, struct gd_volume *d)
   v->status = d->status;
   v->op_version = d->op_version;
   v->client_op_version = d->client_op_version;
+  gd_login_take(v, d);
   gd_volume_adopt(v, d, &gone, &ngone);
   keep(v);
   for (unsigned i = 0; i < ngone; i++)

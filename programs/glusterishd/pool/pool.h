@@ -248,6 +248,11 @@ void gd_secret_trust(struct gd_pool *p, const json_t *trusted);
 /* By which this node's member of the store shows who it is. */
 const struct gd_trust *gd_secret_shown(const struct gd_pool *p);
 
+/* ---- login.c ---- */
+
+char *gd_login_next(const struct gd_volume *v); /* its definition with another user name and password; the caller frees it */
+void gd_login_take(struct gd_volume *v, const struct gd_volume *d); /* those of `d` come into force, if they are others */
+
 /* ---- encryption.c ---- */
 
 #define GD_ENCRYPTION_KEY GD_PREFIX "encryption" /* in the store */
@@ -368,8 +373,10 @@ void gd_pool_join_asked(struct gd *gd, struct gi_rpc_request *req, const json_t 
 
 /* ---- commit.c ---- */
 
-/* Other keys, under the lock that the op has. */
+/* Other keys, under the lock that the op has; and if all of `ifs` is as it says. */
 void gd_commit_keys(struct gd_op *op, const struct gd_key_put *puts, unsigned n, gd_committed_fn *fn);
+void gd_commit_keys_if(struct gd_op *op, const struct gd_key_if *ifs, unsigned nifs, const struct gd_key_put *puts, unsigned n,
+                       gd_committed_fn *fn);
 
 /* ---- gather.c ---- */
 

@@ -152,6 +152,27 @@ test_the_authority_stays_with_the_secret(void **state)
   json_decref(doc);
 }
 
+/* It knew those of all volumes. */
+static void
+test_volumes_have_other_passwords(void **state)
+{
+  struct fixture *f = *state;
+  succeeds(f, run(f, 4, "{\"command\":\"volume create\",\"volume\":\"vol\",\"force\":true,\"bricks\":[\"127.0.0.1:DIR/a\"]}"));
+  struct gd_volume *v = gd_volume_find(f->gd, "vol");
+  GI_CLEANUP_FREE char *user = gi_strdup(v->username), *password = gi_strdup(v->password);
+  succeeds(f, run(f, 2, DETACH));
+  turns(f, 5);
+  v = gd_volume_find(f->gd, "vol");
+  assert_string_not_equal(v->username, user);
+  assert_string_not_equal(v->password, password);
+  assert_string_equal(v->former_username, user); /* others may not have heard yet */
+  assert_string_equal(v->former_password, password);
+  assert_true(v->shows_former);
+  json_t *doc = json_loads(memory_store_get(&store, GD_PREFIX "volume/vol")->value, 0, NULL);
+  assert_string_equal(json_string_value(json_object_get(doc, "username")), v->username);
+  json_decref(doc);
+}
+
 /* The file of the pool, as a node finds it that begins again. */
 static void
 test_it_is_kept(void **state)
@@ -281,6 +302,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_each_one_leads_to_those_before, setup_three, teardown_three),
       cmocka_unit_test_setup_teardown(test_nobody_is_locked_out, setup_three, teardown_three),
       cmocka_unit_test_setup_teardown(test_credentials_are_sealed_anew, setup_three, teardown_three),
+      cmocka_unit_test_setup_teardown(test_volumes_have_other_passwords, setup_three, teardown_three),
       cmocka_unit_test_setup_teardown(test_the_authority_stays_with_the_secret, setup_three, teardown_three),
       cmocka_unit_test_setup_teardown(test_it_is_kept, setup_three, teardown_three),
       cmocka_unit_test_setup_teardown(test_who_was_away_takes_it, setup_three, teardown_three),

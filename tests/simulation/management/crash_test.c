@@ -488,6 +488,16 @@ second_has_left_its_authority(struct bench *b)
   return left;
 }
 
+static bool
+third_has_left_passwords(struct bench *b)
+{
+  bool left = third_has_left(b);
+  const struct gd_volume *v = gd_volume_find(b->all->node[0].gd, "vol");
+  if (!v || v->version != 1 + (unsigned)left)
+    fail_msg("the third node has left: %d, the definition is of generation %u", left, v ? v->version : 0);
+  return left;
+}
+
 static const struct walk walks[] = {
     {"create", 0, 3, 4, CREATE, NULL, is_there, {"0/a", "1/a"}, SOON},
     {"start", 0, 3, 8, START, created, is_started, {NULL}, SOON},
@@ -537,6 +547,15 @@ static const struct walk walks[] = {
     {"peer detach", 0, 3, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\"}", NULL, third_has_left, {NULL}, SOON},
     {"peer detach of one that is away", 0, 3, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\",\"force\":true}",
      third_is_away, third_is_gone},
+    {"peer detach with a volume",
+     0,
+     3,
+     2,
+     "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\"}",
+     created,
+     third_has_left_passwords,
+     {NULL},
+     SOON},
     {"peer detach with TLS",
      0,
      3,
@@ -559,6 +578,42 @@ static const struct walk walks[] = {
      second_has_left_its_authority},
     {"the last peer detach", 0, 2, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.2\"}", NULL, second_has_left},
 };
+
+/* ---- other passwords ---- */
+
+static const struct gd_volume *
+volume_on(struct bench *b, unsigned node)
+{
+  const struct gd_volume *v = gd_volume_find(b->all->node[node].gd, "vol");
+  assert_non_null(v);
+  return v;
+}
+
+/* Each node takes both, then shows the new ones, then takes them alone. */
+static void
+test_passwords_change_in_steps(void **state)
+{
+  struct bench bench, *b = &bench;
+  bench_begin(b, 3);
+  bench_pool(b, 3);
+  started(b);
+  GI_CLEANUP_FREE char *before = gi_strdup(volume_on(b, 0)->username);
+  bench_order(b, 0, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\"}");
+  for (unsigned step = 0; step < 3; step++) {
+    sim_nodes_run(b->all, (step ? 20 : 2) * SIM_S, NULL);
+    for (unsigned i = 0; i < 2; i++) {
+      const struct gd_volume *v = volume_on(b, i);
+      assert_string_not_equal(v->username, before);
+      assert_string_equal(v->username, volume_on(b, 0)->username);
+      assert_int_equal(v->shows_former, step == 0);
+      assert_int_equal(v->former_username != NULL, step < 2);
+      if (v->former_username)
+        assert_string_equal(v->former_username, before);
+    }
+  }
+  check_agreed(b, &(struct trouble){.k = &(struct walk){.name = "passwords that change"}});
+  bench_end(b);
+}
 
 /* ---- a new secret ---- */
 
@@ -625,6 +680,7 @@ int
 main(int argc, char **argv)
 {
   static const struct CMUnitTest others[] = {
+      cmocka_unit_test(test_passwords_change_in_steps),
       cmocka_unit_test(test_who_was_away_is_told_the_secret),
       cmocka_unit_test(test_who_was_detached_is_told_so),
   };

@@ -325,7 +325,7 @@ cl_setvolume_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *
 }
 
 static void
-cl_send_setvolume(struct client *c, struct gi_rpc_client *rpc)
+cl_send_setvolume(struct client *c, struct gi_rpc_client *rpc, gi_rpc_reply_fn *answered)
 {
   struct gi_dict *d = cl_introduction(c);
   struct gi_xdr_out bytes = {0}, out = {0};
@@ -334,7 +334,26 @@ cl_send_setvolume(struct client *c, struct gi_rpc_client *rpc)
   gi_xdr_put_opaque(&out, bytes.base, (uint32_t)bytes.len);
   gi_xdr_out_finish(&bytes);
   gi_dict_unref(&d);
-  gi_rpc_call_send(rpc, xid, &out, NULL, false, cl_setvolume_reply, c);
+  gi_rpc_call_send(rpc, xid, &out, NULL, false, answered, c);
+}
+
+static void
+cl_known_again(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
+{
+  struct client *c = arg;
+  cl_assert(c);
+  bool good = !reply->status && reply->accept == GI_RPC_SUCCESS && (int32_t)gi_xdr_get_u32(&reply->in) == 0;
+  if (!good && reply->status != -ENOTCONN)
+    gi_log(GI_LOG_WARNING, c->x->name, GI_MSG_CLIENT + 12, "brick %s on %s does not take the new password yet",
+           cl_opts(c)->remote_subvolume, cl_host(c));
+}
+
+void
+cl_introduce_again(struct client *c)
+{
+  cl_assert(c);
+  if (c->usable)
+    cl_send_setvolume(c, c->conn[0].rpc, cl_known_again);
 }
 
 /* The first connection is accepted: bring up the others, if the volume wants several. */
@@ -408,7 +427,7 @@ cl_dump_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
   }
   c->round_trip = gi_now(c->x->reactor) - c->greeted;
   cl_make_identity(c);
-  cl_send_setvolume(c, rpc);
+  cl_send_setvolume(c, rpc, cl_setvolume_reply);
 }
 
 static void
@@ -418,7 +437,7 @@ cl_conn_up(struct gi_rpc_client *rpc, void *arg)
   struct client *c = owner_of(conn, rpc);
   if (conn->index > 0) {
     if (c->state == CL_JOIN)
-      cl_send_setvolume(c, rpc);
+      cl_send_setvolume(c, rpc, cl_setvolume_reply);
     return;
   }
   if (c->state != CL_GREET)

@@ -480,6 +480,13 @@ cl_moved(const struct cl_options *was, const struct cl_options *now)
          was->remote_port != now->remote_port || was->management_port != now->management_port;
 }
 
+/* With another name, or password: the brick may let nobody in with the one before by now. */
+static bool
+cl_is_another(const struct cl_options *was, const struct cl_options *now)
+{
+  return !cl_same(was->username, now->username) || !cl_same(was->password, now->password);
+}
+
 static void
 cl_reconfigure_commit(struct gi_xlator *x)
 {
@@ -490,6 +497,8 @@ cl_reconfigure_commit(struct gi_xlator *x)
   gi_reactor_set_poll(x->reactor, (uint64_t)cl_opts(c)->busy_poll_us * 1000);
   if (cl_moved(x->old_options, x->options))
     cl_move(c);
+  else if (cl_is_another(x->old_options, x->options))
+    cl_introduce_again(c);
 }
 
 /* ---- statedump ---- */

@@ -163,6 +163,7 @@ void cl_tell_parents(struct client *c);            /* CHILD_UP or CHILD_DOWN if 
 void cl_assert(const struct client *c);          /* asserts what always holds between two events */
 void cl_connect(struct client *c);               /* from CL_IDLE */
 void cl_lost(struct client *c, const char *why); /* any state: give the connections up and try again later */
+void cl_introduce_again(struct client *c);       /* the options have another name or password; client-handshake.c */
 void cl_move(struct client *c);                  /* the options name another brick: leave this one, descriptors are bad */
 void cl_hurry(struct client *c); /* the brick may be there now: what waits for the next attempt waits no longer */
 void cl_shut(struct client *c);  /* to CL_IDLE; outstanding calls are answered */

@@ -272,14 +272,6 @@ check_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *
   return SV_DONT_CARE;
 }
 
-bool
-sv_auth_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const char *subdir, bool *accepted)
-{
-  enum verdict v = check_address(sv, p, brick, subdir);
-  *accepted = v == SV_ACCEPT;
-  return v != SV_REJECT;
-}
-
 /* ---- user name and password ---- */
 
 static bool
@@ -335,14 +327,6 @@ check_name(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *bri
 }
 
 bool
-sv_auth_name(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, bool *accepted)
-{
-  enum verdict v = check_name(sv, p, brick);
-  *accepted = v == SV_ACCEPT;
-  return v != SV_REJECT;
-}
-
-bool
 sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const struct gi_dict *intro, bool *login)
 {
   const char *subdir = NULL;
@@ -354,4 +338,38 @@ sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *
   if (by_name == SV_REJECT || by_login == SV_REJECT || by_address == SV_REJECT)
     return false;
   return by_name == SV_ACCEPT || by_login == SV_ACCEPT || by_address == SV_ACCEPT;
+}
+
+/* ---- when rules change ---- */
+
+/* Does one of that name get in still? */
+static bool
+is_user(const struct server *sv, const struct gi_xlator *brick, const char *user)
+{
+  const char *list = brick_option(sv, brick, "login", "allow");
+  return list && user_listed(list, user);
+}
+
+static bool
+may_stay(struct server *sv, struct gi_rpc_peer *p, const struct sv_client *c)
+{
+  enum verdict by_name = check_name(sv, p, c->bound);
+  if (by_name == SV_REJECT || c->trusted)
+    return by_name != SV_REJECT && is_user(sv, c->bound, c->user);
+  enum verdict by_address = check_address(sv, p, c->bound, c->subdir_path);
+  return by_address != SV_REJECT && (by_name == SV_ACCEPT || by_address == SV_ACCEPT);
+}
+
+void
+sv_auth_recheck(struct gi_rpc_peer *p, void *arg)
+{
+  struct server *sv = arg;
+  struct sv_peer *peer = gi_rpc_peer_private(p);
+  GI_ASSERT(!peer || peer->magic == SV_PEER_MAGIC);
+  if (!peer || !peer->client || may_stay(sv, p, peer->client))
+    return;
+  const char *why =
+      peer->client->trusted ? "its user name counts no more" : "no longer allowed by auth.allow, auth.reject or auth.ssl-allow";
+  gi_log(GI_LOG_WARNING, sv->x->name, GI_MSG_SERVER + 32, "%s is shown the door: %s", gi_conn_peer(gi_rpc_peer_conn(p)), why);
+  gi_conn_close(gi_rpc_peer_conn(p), EACCES, why);
 }

@@ -65,6 +65,27 @@ test_rules_of_directories(void **state)
   assert_false(connects("option auth.addr.child-0.reject /\n", NULL));
 }
 
+/* The brick takes both, the client goes over without a break, and one that has not is shown the door. */
+static void
+test_another_password_while_both_run(void **state)
+{
+  struct bench *b = bench_new(LOGIN_ONLY, "option username joe\noption password secret\n", true);
+  bench_set_option(b->server, "auth.login.jim.password", "new");
+  bench_set_option(b->server, "auth.login.child-0.allow", "jim,joe");
+  bench_set_option(b->client, "username", "jim");
+  bench_set_option(b->client, "password", "new");
+  bench_turn(b, 50);
+  bench_set_option(b->server, "auth.login.child-0.allow", "jim");
+  bench_turn(b, 50);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_DOWN], 0);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_UP], 1);
+  bench_set_option(b->server, "auth.login.child-0.allow", "jane");
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  bench_turn(b, 50);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_UP], 1);
+  bench_free(b);
+}
+
 /* ---- certificates ---- */
 
 static char dir[64];
@@ -183,6 +204,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_login),
+      cmocka_unit_test(test_another_password_while_both_run),
       cmocka_unit_test(test_addresses),
       cmocka_unit_test(test_rules_of_directories),
       cmocka_unit_test(test_names_of_certificates),

@@ -90,6 +90,7 @@ sv_client_unref(struct sv_client *c)
   gi_free(c->address);
   gi_free(c->process_name);
   gi_free(c->version);
+  gi_free(c->user);
   gi_free(c->cred);
   gi_free(c->subdir_path);
   c->magic = 0;

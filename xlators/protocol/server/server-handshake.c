@@ -167,6 +167,15 @@ sv_dict_text(const struct gi_dict *d, const char *key)
   return gi_strdup(text);
 }
 
+/* By what it was let in this time: it may introduce itself again, as one with another password. */
+static void
+sv_note_login(struct sv_client *c, const struct sv_setvolume *s)
+{
+  gi_free(c->user);
+  c->user = s->login ? sv_dict_text(s->intro, "username") : NULL;
+  c->trusted = s->login;
+}
+
 static struct sv_client *
 sv_bind_client(struct sv_setvolume *s)
 {
@@ -176,15 +185,17 @@ sv_bind_client(struct sv_setvolume *s)
   struct sv_client *c = sv_client_find(s->sv, uid, &s->req->header);
   if (c && c->bound != s->brick)
     c = NULL; /* the same name at another brick of this process: a record of its own */
-  if (c && p->client == c)
+  if (c && p->client == c) {
+    sv_note_login(c, s);
     return c;
+  }
   sv_client_detach(p);
   if (!c) {
     c = sv_client_new(s->sv, uid, &s->req->header, gi_conn_peer(gi_rpc_peer_conn(s->req->peer)));
     c->bound = s->brick;
     c->process_name = sv_dict_text(s->intro, "process-name");
     c->version = sv_dict_text(s->intro, "client-version");
-    c->trusted = s->login;
+    sv_note_login(c, s);
     gi_dict_get_int(s->intro, "opversion", &c->opversion);
     c->ours = c->id.ours = gi_dict_get(s->intro, GI_VERSION_KEY) != NULL;
     c->id.acknowledges = c->ours && gi_dict_get(s->intro, GI_ACKNOWLEDGES_KEY);

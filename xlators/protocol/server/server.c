@@ -713,24 +713,6 @@ sv_reconfigure_abort(struct gi_xlator *x, const void *values)
   gi_tls_abort(&sv_of(x)->tls);
 }
 
-/* Shows the door to those whom the new rules do not let in. */
-static void
-sv_recheck_peer(struct gi_rpc_peer *p, void *arg)
-{
-  struct server *sv = arg;
-  struct sv_peer *peer = gi_rpc_peer_private(p);
-  bool by_name = false, by_address = false;
-  GI_ASSERT(!peer || peer->magic == SV_PEER_MAGIC);
-  if (!peer || !peer->client)
-    return;
-  bool name = sv_auth_name(sv, p, peer->client->bound, &by_name);
-  if (name && peer->client->trusted)
-    return;
-  if (name && sv_auth_address(sv, p, peer->client->bound, peer->client->subdir_path, &by_address) && (by_name || by_address))
-    return;
-  gi_conn_close(gi_rpc_peer_conn(p), EACCES, "no longer allowed by auth.allow, auth.reject or auth.ssl-allow");
-}
-
 static void
 sv_reconfigure_commit(struct gi_xlator *x)
 {
@@ -744,7 +726,7 @@ sv_reconfigure_commit(struct gi_xlator *x)
   sv_apply_options(sv);
   gi_rpc_server_foreach_peer(sv->rpc, sv_keepalive, sv);
   if (sv_opts(sv)->dynamic_auth)
-    gi_rpc_server_foreach_peer(sv->rpc, sv_recheck_peer, sv);
+    gi_rpc_server_foreach_peer(sv->rpc, sv_auth_recheck, sv);
 }
 
 /* ---- statedump ---- */

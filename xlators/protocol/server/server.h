@@ -62,6 +62,7 @@ struct sv_client {
   uint8_t *cred;
   int64_t opversion;
   bool trusted; /* authenticated by login: squashing exempts its internal processes */
+  char *user;   /* whose name that was; NULL: not so */
   bool ours;    /* a glusterish client */
   bool gone;
   bool late;     /* operations were under way when it went */
@@ -135,10 +136,8 @@ void sv_auth_free(struct server *sv);
 /* Whether this introduction from `p` may attach to `brick`. *login says that user name and password decided it. */
 bool sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const struct gi_dict *intro,
                    bool *login);
-/* The parts of name and address alone, for rules that changed under a connected client. */
-bool sv_auth_name(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, bool *accepted);
-bool sv_auth_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const char *subdir,
-                     bool *accepted);
+/* Of gi_rpc_server_foreach_peer, arg the server: shows the door to one whom rules that changed do not let in. */
+void sv_auth_recheck(struct gi_rpc_peer *p, void *arg);
 
 /* server-clients.c */
 struct sv_client *sv_client_find(struct server *sv, const char *uid, const struct gi_call_header *h);
