@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #define OFFER_MS 4500
+#define PATIENCE (2 * GI_NSEC_PER_SEC) /* with nodes that are not connected just now */
+#define LOOK (100 * GI_NSEC_PER_MSEC)
 #define ROOTS_MAX 64
 #define NAMES_MAX 100000 /* of bricks of one volume below one root */
 
@@ -153,6 +155,7 @@ struct spot {
 
 struct choice {
   const struct gd_place_wish *wish;
+  bool apart; /* two of a set are not on one node */
   unsigned n;
   struct spot *spots;
   unsigned *bricks; /* with data, that were put to the device of a spot */
@@ -162,8 +165,10 @@ struct choice {
 static void
 read_offers(struct choice *c, const json_t *offers)
 {
+  c->apart = !c->wish->force;
   for (unsigned node = 0; node < json_array_size(offers); node++) {
     const json_t *doc = json_array_get(offers, node), *roots = json_object_get(doc, "roots");
+    c->apart |= !roots; /* where there is another node nobody has forced it */
     for (size_t i = 0; i < json_array_size(roots); i++) {
       const json_t *root = json_array_get(roots, i);
       c->spots = gi_realloc(c->spots, (c->n + 1) * sizeof(*c->spots));
@@ -191,7 +196,7 @@ static bool
 is_usable(const struct choice *c, const struct spot *s)
 {
   return s->host && s->used < json_array_size(s->names) && s->room && (!s->system || c->wish->force) &&
-         (!c->on[s->node] || c->wish->force);
+         (!c->on[s->node] || !c->apart);
 }
 
 /* A node that has less of the set, the place that was asked for, then the room. */
@@ -237,7 +242,8 @@ no_room(const struct choice *c, const json_t *offers, unsigned set, unsigned hav
       roots += c->spots[k].node == i;
       system += c->spots[k].node == i && c->spots[k].system;
     }
-    const char *state = !roots            ? "has no directory for bricks"
+    const char *state = !json_object_get(doc, "roots") ? "does not answer"
+                        : !roots                       ? "has no directory for bricks"
                         : roots == system ? "has room only on the file system of the system itself, which needs 'force'"
                         : c->on[i]        ? "has one already"
                                           : "has no room left";
@@ -285,6 +291,8 @@ gd_place_choose(const struct gd_place_wish *wish, const json_t *offers, struct g
 struct gd_placing {
   struct gd_place_wish wish; /* its texts are own ones */
   struct gi_gfid only;
+  struct gi_timer look; /* whether all are connected */
+  uint64_t until;       /* when that is waited for no longer */
   json_t *offers;
   gd_placed_fn *then;
 };
@@ -296,6 +304,7 @@ gd_place_free(struct gd_op *op)
   op->placing = NULL;
   if (!p)
     return;
+  gi_timer_finish(&p->look);
   json_decref(p->offers);
   gi_free((char *)(uintptr_t)p->wish.volume);
   gi_free((char *)(uintptr_t)p->wish.like);
@@ -325,44 +334,81 @@ choose_late(struct gd_op *op)
     gd_op_finish(op, ret == GD_OP_FAILED ? &err : NULL);
 }
 
+/* `arg` is the place of the node among the offers, where it stands as one that does not answer. */
 static void
 offered(struct gd_op *op, void *arg, const struct gi_error *why, const json_t *doc)
 {
   if (why->code)
     gi_log(GI_LOG_WARNING, GD_NAME, GI_MSG_MGMT + 220, "a node offers no room for bricks: %s", why->text);
   else
-    json_array_append(op->placing->offers, (json_t *)(uintptr_t)doc);
+    json_array_set(op->placing->offers, (uintptr_t)arg, (json_t *)(uintptr_t)doc);
   if (--op->waiting == 0)
     choose_late(op);
+}
+
+static bool
+is_asked(const struct gd_placing *p, const struct gi_gfid *node)
+{
+  return !p->wish.only || gi_gfid_equal(p->wish.only, node);
 }
 
 static void
 ask_others(struct gd_op *op, size_t count)
 {
-  const struct gd_placing *p = op->placing;
+  struct gd_placing *p = op->placing;
   struct gd_node *n;
   for (unsigned i = 0; (n = gd_node_at(op->gd, i)) != NULL; i++) {
-    if (!gd_node_connected(n) || (p->wish.only && !gi_gfid_equal(p->wish.only, &n->id)))
+    if (!is_asked(p, &n->id))
+      continue;
+    size_t place = json_array_size(p->offers);
+    json_array_append_new(p->offers, json_pack("{s:s}", "host", n->hosts[0]));
+    if (!gd_node_connected(n))
       continue;
     json_t *request = json_pack("{s:s,s:s,s:I}", "command", "node offer", "name", p->wish.volume, "count", (json_int_t)count);
     if (p->wish.like)
       json_object_set_new(request, "like", json_string(p->wish.like));
     op->waiting++;
-    gd_order(op, &n->id, request, OFFER_MS, offered, NULL);
+    gd_order(op, &n->id, request, OFFER_MS, offered, (void *)(uintptr_t)place);
   }
+}
+
+static bool
+all_connected(const struct gd_op *op)
+{
+  const struct gd_node *n;
+  for (unsigned i = 0; (n = gd_node_at(op->gd, i)) != NULL; i++)
+    if (is_asked(op->placing, &n->id) && !gd_node_connected(n))
+      return false;
+  return true;
+}
+
+/* A connection may be made anew just now, as when another secret or TLS came. */
+static void
+ask_when_connected(void *arg)
+{
+  struct gd_op *op = arg;
+  struct gd_placing *p = op->placing;
+  if (!all_connected(op) && gi_now(op->gd->reactor) < p->until) {
+    gi_timer_set(&p->look, LOOK);
+    return;
+  }
+  op->waiting = 1; /* our own */
+  ask_others(op, (size_t)p->wish.sets * p->wish.copies);
+  if (--op->waiting == 0)
+    choose_late(op);
 }
 
 /* This node has looked at its own. */
 static int
 looked(struct gd_op *op, struct gi_error *err)
 {
-  const struct gd_placing *p = op->placing;
-  size_t count = (size_t)p->wish.sets * p->wish.copies;
-  if (!p->wish.only || gi_gfid_equal(p->wish.only, &op->gd->uuid))
-    json_array_append_new(p->offers, offer(op, p->wish.volume, p->wish.like, count));
-  op->waiting = 1; /* our own */
-  ask_others(op, count);
-  return --op->waiting ? GD_OP_LATER : choose(op, err);
+  struct gd_placing *p = op->placing;
+  if (is_asked(p, &op->gd->uuid))
+    json_array_append_new(p->offers, offer(op, p->wish.volume, p->wish.like, (size_t)p->wish.sets * p->wish.copies));
+  p->until = gi_now(op->gd->reactor) + PATIENCE;
+  gi_timer_init(&p->look, op->gd->reactor, ask_when_connected, op);
+  gi_timer_set(&p->look, 0);
+  return GD_OP_LATER;
 }
 
 int

@@ -20,7 +20,8 @@ struct gd_place_wish {
  * volume, lent. What was chosen, with the room there, is in op->out as "placed". */
 typedef int gd_placed_fn(struct gd_op *op, const json_t *bricks, struct gi_error *err);
 int gd_place(struct gd_op *op, const struct gd_place_wish *wish, gd_placed_fn *then, struct gi_error *err);
-/* What such a command does with its answers, apart from asking: `offers` as nodes make them. A list {"brick", "free"}; NULL and err:
+/* What such a command does with its answers, apart from asking: `offers` as nodes make them; one without "roots" is of a node that does
+ * not answer, beside which force puts no two bricks of a set on one node. A list {"brick", "free"}; NULL and err:
  * there is no room. */
 json_t *gd_place_choose(const struct gd_place_wish *wish, const json_t *offers, struct gi_error *err);
 void gd_place_free(struct gd_op *op); /* for op.c */

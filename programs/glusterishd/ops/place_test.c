@@ -96,6 +96,23 @@ test_two_of_a_set_on_one_node_need_force(void **state)
   assert_chosen(&wish, nodes(2, free), "n1:/b/v-1 n2:/b/v-1 n1:/b/v-2");
 }
 
+/* Nobody who forces two onto one node means that a third one is just not to be reached. */
+static void
+test_nothing_is_forced_while_a_node_does_not_answer(void **state)
+{
+  const struct gd_place_wish wish = {.volume = "v", .sets = 1, .copies = 3, .force = true};
+  const long long free[] = {30 * GB, 20 * GB, 10 * GB};
+  json_t *offers = nodes(2, free);
+  json_array_append_new(offers, json_pack("{s:s}", "host", "n3"));
+  assert_chosen(
+      &wish, offers,
+      "set 1 needs 3 nodes with room for a brick, and there are 2: n1 has one already, n2 has one already, n3 does not "
+      "answer");
+  offers = nodes(3, free);
+  json_array_append_new(offers, json_pack("{s:s}", "host", "n4"));
+  assert_chosen(&wish, offers, "n1:/b/v-1 n2:/b/v-1 n3:/b/v-1"); /* it is not needed */
+}
+
 static void
 test_the_file_system_of_the_system_needs_force(void **state)
 {
@@ -163,6 +180,7 @@ main(void)
       cmocka_unit_test(test_sets_share_the_room),
       cmocka_unit_test(test_arbiters_go_where_least_room_is_and_around),
       cmocka_unit_test(test_two_of_a_set_on_one_node_need_force),
+      cmocka_unit_test(test_nothing_is_forced_while_a_node_does_not_answer),
       cmocka_unit_test(test_the_file_system_of_the_system_needs_force),
       cmocka_unit_test(test_roots_of_one_disk_share_it),
       cmocka_unit_test_setup_teardown(test_create_chooses, setup, teardown),
