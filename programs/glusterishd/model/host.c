@@ -130,20 +130,16 @@ gd_host_must_be_looked_up(struct gd *gd, const char *host)
 }
 
 char *
-gd_host_number(const struct gd *gd, const char *host)
+gd_host_number(const struct gd *gd, const char *host, unsigned i)
 {
   struct addrinfo *list;
   char text[NI_MAXHOST];
   const struct gd_name *name = find_name(gd, host);
   if (is_numeric(host, &list)) {
     freeaddrinfo(list);
-    return gi_strdup(host);
+    return i == 0 ? gi_strdup(host) : NULL;
   }
-  if (!name || !name->n ||
-      getnameinfo((const struct sockaddr *)&name->address[0].sa, sizeof(name->address[0].sa), text, sizeof(text), NULL, 0,
-                  NI_NUMERICHOST))
-    return NULL;
-  return gi_strdup(text);
+  return name && i < name->n && gi_net_host_text(&name->address[i], text, sizeof(text)) ? gi_strdup(text) : NULL;
 }
 
 /* ---- is it this machine? ---- */

@@ -324,8 +324,8 @@ bool gd_host_is_local(const struct gd *gd, const char *host);
 bool gd_host_must_be_looked_up(struct gd *gd, const char *host);
 /* It has these addresses, GD_NAME_ADDRESSES at most, or none, for a while. */
 void gd_host_learn(struct gd *gd, const char *host, const struct gi_net_address *addresses, unsigned n);
-/* The first address of the host, in numbers, as far as it is known without looking it up; NULL: it is not. The caller frees it. */
-char *gd_host_number(const struct gd *gd, const char *host);
+/* The i-th address of the host, in numbers, as far as it is known without looking it up; NULL: there is none. The caller frees it. */
+char *gd_host_number(const struct gd *gd, const char *host, unsigned i);
 void gd_hosts_let_go(struct gd *gd);
 
 /* ---- brick-check.c ---- */

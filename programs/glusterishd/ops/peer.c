@@ -73,7 +73,7 @@ choose_store(const struct gd *gd, const json_t *member, const json_t *addresses,
   GI_CLEANUP_FREE char *now = gd_member_host(member);
   char *first = NULL;
   for (size_t i = 0; i < json_array_size(addresses); i++) {
-    char *number = gd_host_number(gd, json_string_value(json_array_get(addresses, i)));
+    char *number = gd_host_number(gd, json_string_value(json_array_get(addresses, i)), 0);
     bool stays = number && now && strcmp(number, now) == 0;
     if (stays || (number && !first)) {
       gi_free(first);

@@ -579,7 +579,7 @@ static const struct gd_node *
 called(const struct gd *gd, const char *name)
 {
   const struct gd_node *n = gd_node_of_host(gd, name);
-  GI_CLEANUP_FREE char *number = n ? NULL : gd_host_number(gd, name);
+  GI_CLEANUP_FREE char *number = n ? NULL : gd_host_number(gd, name, 0);
   return number ? gd_node_seen_at(gd, number) : n;
 }
 

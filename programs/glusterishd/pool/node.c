@@ -9,7 +9,6 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <netdb.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -108,22 +107,17 @@ gd_node_of_host(const struct gd *gd, const char *host)
   return NULL;
 }
 
-/* One that joined is known by its address, whatever name people have for it. */
+/* One that joined is known by its address, whatever name people have for it. That was looked up before (names.c). */
 static struct gd_node *
 node_of_name(const struct gd *gd, const char *host)
 {
-  struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
   struct gd_node *n = NULL;
-  if (!gd->pool || !gd_is_host(host) || getaddrinfo(host, NULL, &hints, &list))
-    return NULL;
-  for (const struct addrinfo *a = list; a && !n; a = a->ai_next) {
-    struct sockaddr_storage sa = {0};
-    char text[64];
-    memcpy(&sa, a->ai_addr, a->ai_addrlen);
-    if (gd_address_text(&sa, text, sizeof(text)))
-      n = gd_node_of_host(gd, text);
+  for (unsigned i = 0; i < GD_NAME_ADDRESSES && !n; i++) {
+    GI_CLEANUP_FREE char *number = gd_host_number(gd, host, i);
+    if (!number)
+      break;
+    n = gd_node_of_host(gd, number);
   }
-  freeaddrinfo(list);
   return n;
 }
 

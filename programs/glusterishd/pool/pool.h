@@ -146,7 +146,7 @@ bool gd_is_number(const char *text); /* is it an address in numbers? NULL is non
 bool gd_is_host(const char *text);   /* could it be a name or an address? NULL could not */
 /* {"hosts"}, each once. False: there is none, or one is no host. */
 bool gd_hosts_read(const json_t *doc, char ***hosts, unsigned *n);
-/* This node (*n NULL) or another one of the pool? False: neither. */
+/* This node (*n NULL) or another one of the pool? False: neither. Never blocks: a name that was not looked up lately is nobody's. */
 bool gd_node_named(const struct gd *gd, const char *host, struct gd_node **n);
 bool gd_node_has(const struct gd *gd, const struct gd_node *n, const struct gd_brick *b); /* n NULL: this node */
 const char *gd_node_host(const struct gd *gd, const struct gi_gfid *id); /* how it is called; "localhost" for this one */

@@ -78,6 +78,25 @@ test_a_name_of_its_address_will_do(void **state)
   assert_string_equal(invited_as("as"), "away.example");
 }
 
+/* Any of its addresses, as they were looked up: nobody is asked while the daemon waits. */
+static void
+test_a_name_is_known_by_what_was_looked_up(void **state)
+{
+  struct fixture *f = *state;
+  struct gi_net_address address[2] = {{.len = sizeof(struct sockaddr_in)}, {.len = sizeof(struct sockaddr_in)}};
+  const char *const text[] = {"127.0.0.77", AWAY_HOST};
+  struct gd_node *n = NULL;
+  for (unsigned i = 0; i < 2; i++) {
+    struct sockaddr_in *in = (struct sockaddr_in *)&address[i].sa;
+    in->sin_family = AF_INET;
+    inet_pton(AF_INET, text[i], &in->sin_addr);
+  }
+  assert_false(gd_node_named(f->gd, "away.invalid", &n));
+  gd_host_learn(f->gd, "away.invalid", address, 2);
+  assert_true(gd_node_named(f->gd, "away.invalid", &n));
+  assert_ptr_equal(n, gd_node_of_host(f->gd, AWAY_HOST));
+}
+
 static void
 test_who_nobody_knows_may_not(void **state)
 {
@@ -135,6 +154,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_who_is_away_may_come_back, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_a_name_of_its_address_will_do, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_a_name_is_known_by_what_was_looked_up, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_nobody_knows_may_not, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_a_new_node_does_not_come_with_the_address_of_another, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_it_is_who_it_was, setup, teardown_pool),
