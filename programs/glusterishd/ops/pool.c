@@ -88,6 +88,20 @@ patient(const struct admit *c)
   return gi_now(c->op->gd->reactor) < c->until;
 }
 
+static bool
+is_without_majority(int code)
+{
+  return code == ETIMEDOUT || code == EHOSTUNREACH || code == GD_UNSURE;
+}
+
+/* Is it to be tried again? A store that has just begun takes its time. One that was there a moment ago was waited for as long as any command
+ * does, and has lost its majority. */
+static bool
+tries_again(const struct admit *c, int code)
+{
+  return patient(c) && (c->begun || !is_without_majority(code));
+}
+
 /* ---- taking back ---- */
 
 static void
@@ -131,7 +145,8 @@ take_back(struct admit *c, int code, const char *why)
   GI_CLEANUP_FREE char *key = gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&c->id, uuid));
   struct gd_key_put put = {key, NULL, 0};
   gi_error_set(&c->op->problem, code, "%s", why);
-  if (c->op->lock && c->op->gd->pool)
+  /* Without a majority nothing can be taken back either: the key goes with the lock, and then the member, which is nobody's. */
+  if (c->op->lock && c->op->gd->pool && !is_without_majority(code))
     gd_commit_keys(c->op, &put, 1, key_gone);
   else
     end_soon(c);
@@ -173,7 +188,7 @@ static void
 stayed(struct gd_op *op, const struct gi_error *err)
 {
   struct admit *c = op->state;
-  if (err->code == GD_UNSURE && patient(c))
+  if (err->code == GD_UNSURE && tries_again(c, err->code))
     soon(c, stays, LOOK_NS);
   else if (err->code)
     take_back(c, err->code, err->text);
@@ -203,7 +218,7 @@ static void
 keyed(struct gd_op *op, const struct gi_error *err)
 {
   struct admit *c = op->state;
-  if (err->code == GD_UNSURE && patient(c)) {
+  if (err->code == GD_UNSURE && tries_again(c, err->code)) {
     soon(c, try_key, LOOK_NS);
     return;
   }
@@ -255,11 +270,10 @@ try_key(struct admit *c)
 
 static void add_member(struct admit *c);
 
-/* The store may be slow while its members come to know each other. */
 static bool
-tries_again(struct admit *c, const struct gd_key_answer *a)
+adds_again(struct admit *c, const struct gd_key_answer *a)
 {
-  bool again = a->code && patient(c) && (a->code == ETIMEDOUT || strstr(a->why, "too many learner"));
+  bool again = a->code && tries_again(c, a->code) && (a->code == ETIMEDOUT || strstr(a->why, "too many learner"));
   if (again)
     soon(c, add_member, LOOK_NS);
   return again;
@@ -277,10 +291,10 @@ added(void *arg, const struct gd_key_answer *a)
 {
   struct admit *c = arg;
   GI_CLEANUP_FREE char *url = gd_etcd_url(a->members, c->address, c->port);
-  if (tries_again(c, a))
+  if (adds_again(c, a))
     return;
   if (a->code)
-    take_back(c, EIO, a->why);
+    take_back(c, is_without_majority(a->code) ? a->code : EIO, a->why);
   else
     use_members(c, a->members, url);
 }
@@ -301,7 +315,9 @@ static void
 promoted(void *arg, const struct gd_key_answer *a)
 {
   struct admit *c = arg;
-  if (a->code && !patient(c))
+  if (a->code && !tries_again(c, a->code) && is_without_majority(a->code))
+    take_back(c, a->code, a->why);
+  else if (a->code && !patient(c))
     take_back(c, EIO, "the second node's store has not caught up with the first one's: try again later");
   else
     soon(c, add_member, a->code ? LOOK_NS : 0);
@@ -314,7 +330,7 @@ counted(void *arg, const struct gd_key_answer *a)
   struct admit *c = arg;
   struct gd_key_store *kv = c->op->gd->pool->kv;
   GI_CLEANUP_FREE char *url = gd_etcd_url(a->members, c->address, c->port);
-  if (tries_again(c, a))
+  if (adds_again(c, a))
     return;
   if (a->code) {
     take_back(c, a->code, a->why);

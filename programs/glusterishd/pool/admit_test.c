@@ -77,6 +77,23 @@ test_who_does_not_say_who_it_is_is_refused(void **state)
   assert_non_null(strstr(refused.text, "did not say who it is"));
 }
 
+/* The one question that finds it out is waited for, nothing else: all of it is told in the time of a command. */
+static void
+test_a_majority_that_goes_away_midway_is_told_at_once(void **state)
+{
+  struct fixture *f = *state;
+  memset(&refused, 0, sizeof(refused));
+  store.loses = true;
+  gd_op_begin_for_node(f->gd,
+                       "{\"command\":\"node admit\",\"uuid\":\"" NEW_ID "\",\"port\":9,\"address\":\"127.0.0.9\","
+                       "\"own\":\"127.0.0.1\"," FACTS("}"),
+                       0, NULL, answered, NULL);
+  turns(f, 50);
+  assert_int_equal(refused.code, ETIMEDOUT);
+  assert_non_null(strstr(refused.text, "no majority"));
+  assert_int_equal(store.lost, 1 + 2); /* that question, and when the lock is let go */
+}
+
 int
 main(void)
 {
@@ -85,6 +102,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_clones_are_refused, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_has_volumes_or_a_pool_is_refused, setup_pool, teardown_pool),
       cmocka_unit_test_setup_teardown(test_who_does_not_say_who_it_is_is_refused, setup_pool, teardown_pool),
+      cmocka_unit_test_setup_teardown(test_a_majority_that_goes_away_midway_is_told_at_once, setup_pool, teardown_pool),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,11 @@ answer_new(struct opened *o, gd_key_fn *fn, void *arg)
   w->fn = fn;
   w->arg = arg;
   w->a = (struct gd_key_answer){.why = "", .revision = o->m->keys.revision, .pairs = w->pairs};
+  if (o->m->lost) {
+    o->m->lost++;
+    w->a.code = ETIMEDOUT;
+    w->a.why = "the store has no majority of its members";
+  }
   gi_list_add_tail(&o->answers, &w->link);
   gi_defer_init(&w->defer, answer_now, w);
   gi_defer_add(o->r, &w->defer);
@@ -130,11 +135,13 @@ memory_commit(struct gd_key_store *kv, const struct gd_key_if *ifs, unsigned nif
   struct opened *o = (struct opened *)kv;
   struct memory_store *m = o->m;
   bool done, dead = is_dead(m, &done), holds = key_table_holds(&m->keys, ifs, nifs);
-  if (holds && done)
+  if (holds && done && !m->lost)
     key_table_put(&m->keys, puts, nputs);
   if (dead)
     return;
-  answer_new(o, fn, arg)->a.code = holds ? 0 : ESTALE;
+  struct answer *w = answer_new(o, fn, arg);
+  if (!w->a.code)
+    w->a.code = holds ? 0 : ESTALE;
   gi_defer_add(o->r, &o->look);
 }
 
@@ -179,6 +186,8 @@ static void
 memory_members(struct gd_key_store *kv, gd_key_fn *fn, void *arg)
 {
   struct opened *o = (struct opened *)kv;
+  if (o->m->loses && !o->m->lost)
+    o->m->lost = 1;
   if (!o->m->dead)
     answer_new(o, fn, arg);
 }

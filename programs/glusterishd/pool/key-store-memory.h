@@ -15,6 +15,8 @@ struct memory_store {
   unsigned dies_at; /* the call with that number is not answered any more, nor any after it; 0 = never */
   bool dies_after;  /* and has been carried out */
   bool dead;
+  bool loses;    /* its majority, when members are asked for or changed … */
+  unsigned lost; /* … and 1 and so many calls found it without one; 0: it has it */
 };
 
 struct gd_key_store *memory_store_open(struct memory_store *m, struct gi_reactor *r);
