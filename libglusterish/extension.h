@@ -19,6 +19,9 @@
 #define GI_PROMISE_KEY "glusterish-promise"
 #define GI_STRICT_KEY "glusterish-strict"
 #define GI_ACKNOWLEDGES_KEY "glusterish-acknowledges"
+#define GI_CLIENT_KEY_KEY "glusterish-client-key"
+#define GI_CLIENT_PROOF_KEY "glusterish-client-proof"
+#define GI_CHALLENGE_KEY "glusterish-challenge"
 
 /* capabilities of a brick */
 #define GI_PING_CAPABILITY "reactor-ping"

@@ -23,6 +23,7 @@ struct gi_ctx {
   const char *secure_access; /* the file that wants TLS to management daemons, if it exists (rpc/tls.h); NULL: none does */
   bool secure_mgmt;          /* TLS even without it */
   struct gi_tls *mgmt_tls;   /* of connections to management daemons (rpc/tls.h), the program's; NULL: plain */
+  const char *client_key; /* the file of the key that this client shows to daemons and bricks (rpc/client-key.h); NULL: none */
   const char *volfile_id;
   struct gi_graph *graph; /* the active graph */
   int brick_port;         /* --brick-port / listen-port for protocol/server; 0 = from options */

@@ -20,6 +20,7 @@
 #endif
 #include "rpc/handshake.h"
 #include "libglusterish/log.h"
+#include "rpc/client-key.h"
 #include "rpc/resolve.h"
 
 #include <errno.h>
@@ -63,6 +64,7 @@ struct lane {
   struct place at;
   bool fetching;
   bool again;      /* FETCHSPEC came while fetching */
+  bool proved;     /* the key of this client, since it is up: a daemon that asks once more is not satisfied */
   int refused;     /* errno; 0: not */
   const char *why; /* static */
   bool ended;      /* it is being freed */
@@ -437,6 +439,7 @@ look_due(void *arg)
 /* ---- GETSPEC ---- */
 
 static void fetch(struct lane *l);
+static void ask_spec(struct lane *l, const char *challenge);
 
 /* Others may know better: a daemon that has lost its files, or was taken out of its pool, knows no volume. */
 static void
@@ -468,6 +471,29 @@ got_text(struct gi_mgmt *m, const uint8_t *text, uint32_t len)
   m->ops->volfile(m->arg, m->text, m->text_len);
 }
 
+/* The daemon wants a key. True: it is asked again, with the proof that this client has one. */
+static bool
+prove(struct lane *l, const char *challenge)
+{
+  if (!challenge || !l->m->ctx->client_key || l->proved)
+    return false;
+  l->proved = true;
+  ask_spec(l, challenge);
+  return true;
+}
+
+static void
+spec_refused(struct lane *l, int err, const struct gi_dict *xdata)
+{
+  const char *challenge = gi_client_key_challenge(xdata);
+  if (prove(l, challenge))
+    return;
+  refused(l, err > 0 ? err : EIO,
+          !challenge              ? "the management daemon refused"
+          : l->m->ctx->client_key ? "the volume does not take this client's key"
+                                  : "the volume takes only clients with a key (mount option client-key=FILE)");
+}
+
 static void
 got_spec(struct lane *l, struct gi_xdr_in *in)
 {
@@ -481,11 +507,12 @@ got_spec(struct lane *l, struct gi_xdr_in *in)
     refused(l, EPROTO, "malformed answer");
     return;
   }
+  struct gi_dict *xdata = gi_xdr_get_legacy_dict(in); /* optional, so malformed is as good as absent */
   if (ret < 0) {
-    refused(l, err > 0 ? err : EIO, "the management daemon refused");
+    spec_refused(l, err, xdata);
+    gi_dict_unref(&xdata);
     return;
   }
-  struct gi_dict *xdata = gi_xdr_get_legacy_dict(in); /* optional, so malformed is as good as absent */
   if (gi_dict_get_str(xdata, "servers-list", &servers) || gi_dict_get_str(xdata, "cluster.brick-vol-servers", &servers))
     add_servers(m, servers);
   gi_dict_unref(&xdata);
@@ -528,13 +555,20 @@ is_mount(const struct gi_mgmt *m)
 }
 
 static void
-fetch(struct lane *l)
+show_key(const struct lane *l, const char *challenge, struct gi_dict *xdata)
+{
+  const struct gi_key_claim claim = {gi_rpc_client_conn(l->rpc), "volfile", l->m->key};
+  const char *file = l->m->ctx->client_key;
+  struct gi_error err;
+  if (file && gi_client_key_show(file, &claim, challenge, xdata, &err))
+    gi_log(GI_LOG_ERROR, "mgmt", GI_MSG_MGMT + 7, "%s", err.text);
+}
+
+static void
+ask_spec(struct lane *l, const char *challenge)
 {
   const struct gi_mgmt *m = l->m;
   struct gi_xdr_out out = {0};
-  l->again = l->fetching;
-  if (l->fetching || !gi_rpc_client_connected(l->rpc))
-    return;
   l->fetching = true;
   uint32_t xid = gi_rpc_call_begin(l->rpc, &out, GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE, GI_HNDSK_GETSPEC, GI_AUTH_V2, NULL);
   struct gi_dict *xdata = gi_dict_new();
@@ -542,11 +576,20 @@ fetch(struct lane *l)
   gi_dict_set_str(xdata, "min-op-version", OP_VERSION_MIN);
   if (m->ctx->brick_name)
     gi_dict_set_str(xdata, "brick_name", m->ctx->brick_name);
+  show_key(l, challenge, xdata);
   gi_xdr_put_u32(&out, is_mount(m) ? SPEC_WANT_SERVERS : 0);
   gi_xdr_put_string(&out, m->key);
   gi_xdr_put_legacy_dict(&out, xdata);
   gi_dict_unref(&xdata);
   gi_rpc_call_send(l->rpc, xid, &out, NULL, false, spec_answered, l);
+}
+
+static void
+fetch(struct lane *l)
+{
+  l->again = l->fetching;
+  if (!l->fetching && gi_rpc_client_connected(l->rpc))
+    ask_spec(l, NULL);
 }
 
 /* ---- SIGNIN ---- */
@@ -609,7 +652,7 @@ lane_up(struct gi_rpc_client *c, void *arg)
 {
   struct lane *l = arg;
   l->m->met = true;
-  l->fetching = l->again = false;
+  l->fetching = l->again = l->proved = false;
   fetch(l);
 }
 

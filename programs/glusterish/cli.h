@@ -83,11 +83,11 @@ typedef int cli_command_fn(struct cli *c, const struct cli_command *cmd, int n, 
 cli_command_fn cli_volume_create, cli_volume_start, cli_volume_stop, cli_volume_delete, cli_volume_list, cli_volume_info,
     cli_volume_status, cli_volume_add_brick, cli_volume_remove_brick, cli_volume_replace_brick, cli_volume_reset_brick,
     cli_volume_rebalance, cli_volume_heal, cli_volume_set, cli_volume_reset, cli_volume_get, cli_volume_statedump,
-    cli_volume_profile, cli_volume_top, cli_volume_clear_locks, cli_get_state, cli_peer_status, cli_peer_probe, cli_peer_detach,
-    cli_pool_list, cli_pool_tls, cli_pool_join, cli_pool_token, cli_pool_recover, cli_peer_update, cli_node_replace,
-    cli_node_status, cli_pool_upgrade, cli_system_getspec, cli_system_uuid, cli_system_getwd, cli_help, cli_volume_help,
-    cli_peer_help, cli_global_help, cli_system_help, cli_trace, cli_doctor, cli_why, cli_stats, cli_top, cli_bundle,
-    cli_metrics;
+    cli_volume_profile, cli_volume_top, cli_volume_key, cli_volume_clear_locks, cli_get_state, cli_peer_status, cli_peer_probe,
+    cli_peer_detach, cli_pool_list, cli_pool_tls, cli_pool_join, cli_pool_token, cli_pool_recover, cli_peer_update,
+    cli_node_replace, cli_node_status, cli_pool_upgrade, cli_system_getspec, cli_system_uuid, cli_system_getwd, cli_help,
+    cli_volume_help, cli_peer_help, cli_global_help, cli_system_help, cli_trace, cli_doctor, cli_why, cli_stats, cli_top,
+    cli_bundle, cli_metrics;
 
 /* ---- groups.c ---- */
 

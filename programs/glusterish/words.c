@@ -76,6 +76,8 @@ static const struct cli_command commands[] = {
     {HEAL_PATTERN, "heal the replicas of volume <VOLNAME>, or tell what needs it", cli_volume_heal},
     {"volume help", "display help for volume commands", cli_volume_help},
     {"volume info [all|<VOLNAME>]", "list information of all volumes", cli_volume_info},
+    {"volume key <VOLNAME> {list|add <NAME> <FILE>|remove <NAME>}",
+     "the keys with which clients may mount a volume (auth.client-key)", cli_volume_key},
     {"volume list", "list all volumes in cluster", cli_volume_list},
     {"volume profile <VOLNAME> {start|info [peek|incremental [peek]|cumulative|clear]|stop} [nfs]",
      "count what the bricks do and how long it takes", cli_volume_profile},

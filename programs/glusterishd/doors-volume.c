@@ -4,6 +4,9 @@
  * would let in, as far as that can be told here. Lists with host names, networks
  * or directories are for the bricks to decide, which resolve them.
  *
+ * A volume with auth.client-key wants a key besides. Nothing of that is secret, so ids and ports are
+ * for those without, too.
+ *
  * Self-heal daemons and those that move files run on all nodes of the pool and
  * show the bricks a password: they find them from wherever a node is.
  */
@@ -62,13 +65,18 @@ forbidden_by(const struct gd_volume *v, const char *name, const char *address)
   return NULL;
 }
 
+/* Root of this machine, as its self-heal daemon is. */
+static bool
+is_own(struct gd *gd, const struct gi_rpc_request *req)
+{
+  return gd_door_open(gd, req, GD_ASK_SERVICE, NULL, true);
+}
+
 static bool
 may(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v, const char *what, bool nodes_too)
 {
-  struct gi_conn *c = req->peer ? gi_rpc_peer_conn(req->peer) : NULL;
-  if (!c)
-    return false;
-  if (gd_door_open(gd, req, GD_ASK_SERVICE, NULL, true)) /* root of this machine, as its self-heal daemon is */
+  const struct gi_conn *c = gi_rpc_peer_conn(req->peer);
+  if (is_own(gd, req))
     return true;
   GI_CLEANUP_FREE char *address = address_of(gi_conn_peer(c));
   const char *option = forbidden_by(v, gi_conn_tls_name(c), address);
@@ -80,14 +88,32 @@ may(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v, 
   return !option;
 }
 
-bool
-gd_door_may_mount(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v)
+/* Has it a key of the volume, if one is demanded? */
+static bool
+has_key(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v, const struct gd_shown *shown)
 {
-  return may(gd, req, v, "the volfile", false);
+  const struct gi_key_claim claim = {gi_rpc_peer_conn(req->peer), "volfile", shown->volfile};
+  if (!gd_volume_bool(v, "auth.client-key", false) || is_own(gd, req))
+    return true;
+  enum gi_key_verdict said =
+      gi_client_key_take(gd_door_key(req), gd_options_get(&v->options, "auth.client-keys"), shown->in, &claim);
+  if (said == GI_KEY_GOOD)
+    return true;
+  gi_client_key_ask(gd_door_key(req), gd->reactor, shown->out);
+  if (said != GI_KEY_UNPROVED)
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG + 1, "the volfile of %s is refused to %s: %s", v->name, gi_conn_peer(claim.conn),
+           gi_client_key_refusal(said));
+  return false;
+}
+
+bool
+gd_door_may_mount(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v, const struct gd_shown *shown)
+{
+  return req->peer && may(gd, req, v, "the volfile", false) && has_key(gd, req, v, shown);
 }
 
 bool
 gd_door_may_find(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v)
 {
-  return may(gd, req, v, "the place", true);
+  return req->peer && may(gd, req, v, "the place", true);
 }

@@ -73,6 +73,7 @@ struct known {
   bool strict; /* TLS was demanded when it came */
   struct gd_peer peer;
   char *brick; /* it signed this one in */
+  struct gi_key_door key;
   char challenge[GD_MAC_TEXT];
   bool is_node; /* it proved that */
   struct gi_gfid node;
@@ -164,6 +165,13 @@ gd_door_prove(struct gd *gd, const struct gi_rpc_request *req, const char *uuid,
   k->generation = p->generation;
   gd_node_saw(gd, &node, gi_rpc_peer_conn(req->peer));
   return true;
+}
+
+struct gi_key_door *
+gd_door_key(const struct gi_rpc_request *req)
+{
+  struct known *k = gi_rpc_peer_private(req->peer);
+  return &k->key;
 }
 
 const struct gi_gfid *

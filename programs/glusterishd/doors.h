@@ -6,6 +6,7 @@
 #define GD_DOORS_H
 
 #include "programs/glusterishd/glusterishd.h"
+#include "rpc/client-key.h"
 #include "rpc/rpc-server.h"
 
 /* ---- peer.c ---- */
@@ -41,8 +42,19 @@ bool gd_door_prove(struct gd *gd, const struct gi_rpc_request *req, const char *
 /* The node that has proved itself on this connection; NULL: none. */
 const struct gi_gfid *gd_door_node(const struct gi_rpc_request *req);
 
+/* What was proved of client keys on this connection. */
+struct gi_key_door *gd_door_key(const struct gi_rpc_request *req);
+
+/* What comes along with the question for a volfile. */
+struct gd_shown {
+  const char *volfile;      /* its key, as it was asked for */
+  const struct gi_dict *in; /* may be NULL */
+  struct gi_dict *out;      /* of the answer: what the asker is to prove */
+};
+
 /* doors-volume.c: may the volfile of this volume be given to who asks for it? Tells the log if not. */
-bool gd_door_may_mount(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v);
+bool gd_door_may_mount(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v,
+                       const struct gd_shown *shown);
 /* The same of its id and the ports of its bricks, which daemons of other nodes ask for, too. */
 bool gd_door_may_find(struct gd *gd, const struct gi_rpc_request *req, const struct gd_volume *v);
 

@@ -62,50 +62,59 @@ put_dict(struct gi_xdr_out *out, const struct gi_dict *dict)
 /* ---- HANDSHAKE ---- */
 
 static void
-answer_spec(struct gi_rpc_request *req, int code, const char *text)
+answer_spec(struct gi_rpc_request *req, int code, const char *text, const struct gi_dict *xdata)
 {
   struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, text ? (uint32_t)strlen(text) : (uint32_t)-1);
   gi_xdr_put_u32(&out, (uint32_t)code);
   gi_xdr_put_string(&out, text);
-  put_dict(&out, NULL);
+  put_dict(&out, xdata);
   gi_rpc_answer_send(req, &out, NULL);
+}
+
+/* The volfile of `key`, for who shows `xdata`; the answer's own is `more`. */
+static void
+give_spec(struct gd *gd, struct gi_rpc_request *req, const char *key, const struct gi_dict *xdata, struct gi_dict *more)
+{
+  struct gi_error err = {0};
+  struct gd_volume *v = NULL;
+  int64_t max_op_version = 1;
+  gi_dict_get_int(xdata, "max-op-version", &max_op_version);
+  if (!gd_door_open(gd, req, gd_volgen_is_service(gd, key) ? GD_ASK_SERVICE : GD_ASK_VOLFILE, NULL, false)) {
+    answer_spec(req, EACCES, NULL, NULL);
+    return;
+  }
+  GI_CLEANUP_FREE char *text = gd_volgen_spec(gd, key, gd_door_open(gd, req, GD_ASK_PASSWORD, NULL, true), &v, &err);
+  const struct gd_shown shown = {key, xdata, more};
+  if (text && v && !gd_door_may_mount(gd, req, v, &shown)) {
+    answer_spec(req, EACCES, NULL, more);
+    return;
+  }
+  if (text && v && max_op_version < (int64_t)v->client_op_version) {
+    answer_spec(req, EOPNOTSUPP, NULL, NULL);
+    return;
+  }
+  if (!text)
+    gi_log(GI_LOG_WARNING, GD_NAME, MSG, "volfile \"%s\" is refused to %s: %s", key, gi_conn_peer(gi_rpc_peer_conn(req->peer)),
+           err.text);
+  answer_spec(req, text ? 0 : err.code, text, NULL);
 }
 
 static void
 getspec(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
-  struct gd *gd = arg;
-  struct gi_error err = {0};
   struct gi_dict *xdata = NULL;
-  struct gd_volume *v = NULL;
   gi_xdr_get_u32(&req->in); /* flags: whether a list of servers is wanted; this pool is one node */
   GI_CLEANUP_FREE char *key = get_string(&req->in);
   if (!key || !get_dict(&req->in, &xdata)) {
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);
     return;
   }
-  int64_t max_op_version = 1;
-  gi_dict_get_int(xdata, "max-op-version", &max_op_version);
+  struct gi_dict *more = gi_dict_new();
+  give_spec(arg, req, key, xdata, more);
+  gi_dict_unref(&more);
   gi_dict_unref(&xdata);
-  if (!gd_door_open(gd, req, gd_volgen_is_service(gd, key) ? GD_ASK_SERVICE : GD_ASK_VOLFILE, NULL, false)) {
-    answer_spec(req, EACCES, NULL);
-    return;
-  }
-  GI_CLEANUP_FREE char *text = gd_volgen_spec(gd, key, gd_door_open(gd, req, GD_ASK_PASSWORD, NULL, true), &v, &err);
-  if (text && v && !gd_door_may_mount(gd, req, v)) {
-    answer_spec(req, EACCES, NULL);
-    return;
-  }
-  if (text && v && max_op_version < (int64_t)v->client_op_version) {
-    answer_spec(req, EOPNOTSUPP, NULL);
-    return;
-  }
-  if (!text)
-    gi_log(GI_LOG_WARNING, GD_NAME, MSG, "volfile \"%s\" is refused to %s: %s", key, gi_conn_peer(gi_rpc_peer_conn(req->peer)),
-           err.text);
-  answer_spec(req, text ? 0 : err.code, text);
 }
 
 static void

@@ -7,6 +7,7 @@
 #include "programs/glusterishd/daemon-fixture.h"
 #include "programs/glusterishd/ops/op.h"
 #include "libglusterish/graph.h"
+#include "rpc/client-key.h"
 #include "rpc/rpc-client.h"
 
 #include <errno.h>
@@ -192,19 +193,18 @@ command(struct fixture *f, uint32_t proc, const char *json, json_t **doc)
 
 /* ---- what clients and bricks need ---- */
 
+/* With `shown`, which it consumes; *more: what comes along with the answer. Both may be NULL. */
 static int
-getspec(struct fixture *f, const char *key, bool op_version, char **text)
+getspec_with(struct fixture *f, const char *key, struct gi_dict *shown, char **text, struct gi_dict **more)
 {
   struct gi_xdr_out args = {0};
-  struct gi_dict *d = gi_dict_new();
-  gi_dict_set_str(d, "max-op-version", "100000");
   gi_xdr_put_u32(&args, 1);
   gi_xdr_put_string(&args, key);
-  if (op_version)
-    gi_xdr_put_legacy_dict(&args, d);
+  if (shown)
+    gi_xdr_put_legacy_dict(&args, shown);
   else
     gi_xdr_put_opaque(&args, NULL, 0);
-  gi_dict_unref(&d);
+  gi_dict_unref(&shown);
   struct gi_xdr_in in = call(f, GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE, GI_HNDSK_GETSPEC, &args);
   uint32_t len;
   int ret = (int32_t)gi_xdr_get_u32(&in), err = (int32_t)gi_xdr_get_u32(&in);
@@ -214,7 +214,23 @@ getspec(struct fixture *f, const char *key, bool op_version, char **text)
     assert_int_equal(ret, len);
   if (text)
     *text = gi_strndup((const char *)spec, len);
+  if (more)
+    *more = gi_xdr_get_legacy_dict(&in);
   return ret < 0 ? -err : 0;
+}
+
+static struct gi_dict *
+introduction(void)
+{
+  struct gi_dict *d = gi_dict_new();
+  gi_dict_set_str(d, "max-op-version", "100000");
+  return d;
+}
+
+static int
+getspec(struct fixture *f, const char *key, bool op_version, char **text)
+{
+  return getspec_with(f, key, op_version ? introduction() : NULL, text, NULL);
 }
 
 /* Connects as another user of this machine. */
@@ -294,6 +310,52 @@ test_getspec_of_who_may_not_mount(void **state)
     connect_as(f, 0);
     assert_int_equal(getspec(f, "vol", true, &own), 0); /* root here, as self-heal daemons are */
   }
+}
+
+/* Asks with the key in `file`, and again with the proof if that is wanted. */
+static int
+getspec_with_key(struct fixture *f, const char *file)
+{
+  struct gi_dict *more = NULL, *d = introduction();
+  const struct gi_key_claim claim = {gi_rpc_client_conn(f->rpc), "volfile", "vol"};
+  assert_int_equal(gi_client_key_show(file, &claim, NULL, d, NULL), 0);
+  int ret = getspec_with(f, "vol", d, NULL, &more);
+  const char *challenge = gi_client_key_challenge(more);
+  if (ret && challenge) {
+    d = introduction();
+    assert_int_equal(gi_client_key_show(file, &claim, challenge, d, NULL), 0);
+    ret = getspec_with(f, "vol", d, NULL, NULL);
+  }
+  gi_dict_unref(&more);
+  return ret;
+}
+
+/* With auth.client-key the volfile goes to those who have a key, as long as it is one of the volume's, and to root here. */
+static void
+test_getspec_with_a_key(void **state)
+{
+  struct fixture *f = *state;
+  char joe[GI_CLIENT_KEY_TEXT], jim[GI_CLIENT_KEY_TEXT];
+  if (geteuid() != 0)
+    skip();
+  struct gd_volume *v = add_volume(f);
+  GI_CLEANUP_FREE char *joes = gi_asprintf("%s/joe.key", f->dir), *jims = gi_asprintf("%s/jim.key", f->dir);
+  assert_int_equal(gi_client_key_make(joes, joe, NULL), 0);
+  assert_int_equal(gi_client_key_make(jims, jim, NULL), 0);
+  GI_CLEANUP_FREE char *list = gi_asprintf("joe:%s", joe), *other = gi_asprintf("jim:%s", jim);
+  gd_options_set(&v->options, "auth.client-key", "on");
+  connect_as(f, 65534);
+  assert_int_equal(getspec(f, "vol", true, NULL), -EACCES);
+  assert_int_equal(getspec_with_key(f, joes), -EACCES); /* nobody has one */
+  gd_options_set(&v->options, "auth.client-keys", list);
+  assert_int_equal(getspec(f, "vol", true, NULL), -EACCES);
+  assert_int_equal(getspec_with_key(f, jims), -EACCES);
+  assert_int_equal(getspec_with_key(f, joes), 0);
+  gd_options_set(&v->options, "auth.client-keys", other); /* on the same connection */
+  assert_int_equal(getspec_with_key(f, joes), -EACCES);
+  assert_int_equal(getspec_with_key(f, jims), 0);
+  connect_as(f, 0);
+  assert_int_equal(getspec(f, "vol", true, NULL), 0);
 }
 
 static int
@@ -700,6 +762,7 @@ main(int argc, char **argv)
       cmocka_unit_test_setup_teardown(test_getspec_of_a_user, setup, teardown),
       cmocka_unit_test_setup_teardown(test_getspec_of_who_may_not_mount, setup, teardown),
       cmocka_unit_test_setup_teardown(test_portmap, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_getspec_with_a_key, setup, teardown),
       cmocka_unit_test_setup_teardown(test_ports_are_for_who_may_mount, setup, teardown),
       cmocka_unit_test_setup_teardown(test_statedump_of_a_client, setup, teardown),
       cmocka_unit_test_setup_teardown(test_portmap_of_others, setup, teardown),

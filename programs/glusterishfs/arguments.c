@@ -38,6 +38,7 @@ enum {
   A_AUX_GFID,
   A_NO_ROOT_SQUASH,
   A_SECURE_MGMT,
+  A_CLIENT_KEY,
   A_IGNORED,
   A_PRINT_STATEDUMPDIR,
   A_PRINT_XLATORDIR,
@@ -92,6 +93,7 @@ static const struct argp_option options[] = {
     {"volfile-max-fetch-attempts", A_FETCH_ATTEMPTS, "N", 0, "how often all hosts are tried before it is given up (1)", 1},
     {"fetch-attempts", A_FETCH_ATTEMPTS, NULL, OPTION_ALIAS, NULL, 1},
     {"secure-mgmt", A_SECURE_MGMT, "BOOL", SWITCH, "TLS to the management daemon (on if the file secure-access exists)", 1},
+    {"client-key", A_CLIENT_KEY, "FILE", 0, "key to show where a volume takes only clients that have one", 1},
     {"volfile-id", A_VOLFILE_ID, "KEY", 0, "which volfile", 1},
     {"volfile", 'f', "FILE", 0, "read the volfile from FILE instead", 1},
     {"volume-name", A_VOLUME_NAME, "X", 0, "volume of the volfile to mount instead of its top", 1},
@@ -206,6 +208,14 @@ mount_point(struct argp_state *state, struct fs_config *cfg, const char *arg)
   if (!realpath(arg, cfg->mount_path))
     argp_failure(state, 1, errno, "mount point %s", arg);
   cfg->mountpoint = cfg->mount_path;
+}
+
+static void
+key_file(struct argp_state *state, struct fs_config *cfg, const char *arg)
+{
+  if (!realpath(arg, cfg->key_path))
+    argp_failure(state, 1, errno, "client key %s", arg);
+  cfg->client_key = cfg->key_path;
 }
 
 /* Whoever asks for one of these relies on it: better no mount than one without. Off is what there is. */
@@ -350,6 +360,9 @@ parse(int key, char *arg, struct argp_state *state)
     break;
   case A_VOLUME_NAME:
     cfg->volume_name = arg;
+    break;
+  case A_CLIENT_KEY:
+    key_file(state, cfg, arg);
     break;
   case A_SUBDIR:
     cfg->subdir = arg;

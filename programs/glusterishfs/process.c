@@ -6,6 +6,7 @@
 #include "programs/glusterishfs/glusterishfs.h"
 #include "libglusterish/priority.h"
 #include "libglusterish/trace.h"
+#include "rpc/client-key.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -327,6 +328,7 @@ fs_context(struct fs_process *p)
       .app = p,
       .secure_access = cfg->plain_mgmt ? NULL : gi_secure_access_path(),
       .secure_mgmt = cfg->secure_mgmt,
+      .client_key = cfg->client_key,
   };
   snprintf(p->ctx.process_id, sizeof(p->ctx.process_id), "CTX_ID:%s-GRAPH_ID:0-PID:%d-HOST:%.128s", gi_gfid_text(&id, uuid),
            (int)getpid(), p->host);
@@ -401,6 +403,7 @@ fs_run(const struct fs_config *cfg)
 {
   struct fs_process *p = gi_new(struct fs_process);
   struct gi_error err = {0};
+  char key[GI_CLIENT_KEY_TEXT];
   p->cfg = cfg;
   p->pid_fd = -1;
   if (cfg->pid_file && (p->pid_fd = fs_pid_file(cfg->pid_file)) < 0) {
@@ -416,7 +419,8 @@ fs_run(const struct fs_config *cfg)
     fs_fail(p, "--observe=%s: %s", cfg->observe, err.text);
   else if (cfg->socket_file && fs_brick_ops_start(p, &err) < 0)
     fs_fail(p, "socket %s: %s", cfg->socket_file, err.text);
-  else if (gi_mgmt_credentials(&p->ctx, &err) < 0)
+  else if (gi_mgmt_credentials(&p->ctx, &err) < 0 ||
+           (cfg->client_key && gi_client_key_read(cfg->client_key, true, key, &err) < 0))
     fs_fail(p, "%s", err.text);
   else
     fs_load(p);

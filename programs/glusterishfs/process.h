@@ -46,8 +46,9 @@ struct fs_config {
   int server_port;
   int fetch_attempts; /* rounds over all servers for the first volfile; 0 as 1 */
   const char *volfile_id, *volfile, *volume_name, *subdir;
+  const char *client_key; /* the file of it, absolute; NULL: this client has none */
   const char *mountpoint; /* absolute; NULL = no mount */
-  char mount_path[PATH_MAX], log_path[PATH_MAX];
+  char mount_path[PATH_MAX], log_path[PATH_MAX], key_path[PATH_MAX];
   const char *log_file, *pid_file, *socket_file, *statedump_dir;
   const char *observe; /* PORT or ADDRESS:PORT to show the process on too; NULL = only its unix socket */
   enum gi_log_level log_level;

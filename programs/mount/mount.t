@@ -76,6 +76,7 @@ opt transport=tcp --volfile-server-transport=tcp --volfile-id=/v.tcp
 opt server-port=1234 --volfile-server-port=1234
 opt volume-name=x,volume-id=y --volume-name=x --volfile-id=y
 opt subdir-mount=/d --subdir-mount=/d
+opt client-key=/k --client-key=/k
 opt process-name=me --process-name=fuse.me
 opt observe=127.0.0.1:9325 --observe=127.0.0.1:9325
 opt fetch-attempts=3 --volfile-max-fetch-attempts=3

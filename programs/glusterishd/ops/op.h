@@ -228,6 +228,8 @@ bool gd_heal_stores(const struct gd_op *op);
 int gd_op_stop(struct gd_op *op, struct gi_error *err);
 int gd_op_delete(struct gd_op *op, struct gi_error *err);
 int gd_op_set(struct gd_op *op, struct gi_error *err);
+int gd_op_key(struct gd_op *op, struct gi_error *err);
+int gd_op_key_list(struct gd_op *op, struct gi_error *err);
 int gd_op_reset(struct gd_op *op, struct gi_error *err);
 int gd_op_get(struct gd_op *op, struct gi_error *err);
 int gd_op_set_help(struct gd_op *op, struct gi_error *err);

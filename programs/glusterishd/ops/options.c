@@ -5,6 +5,7 @@
  * anew and take the change while they run.
  */
 #include "programs/glusterishd/ops/op.h"
+#include "rpc/client-key.h"
 
 #include <errno.h>
 #include <string.h>
@@ -124,6 +125,15 @@ check_debugger(const char *key, const char *value, struct gi_error *err)
       value);
 }
 
+static int
+check_keys(const char *key, const char *value, struct gi_error *err)
+{
+  if (strcmp(key, "auth.client-keys") != 0 || gi_client_keys_check(value, err) == 0)
+    return 0;
+  gi_error_prefix(err, "%s cannot be \"%.64s\"", key, value);
+  return -1;
+}
+
 /* Completes and checks one pair for a volume (NULL: for all of them). */
 static const char *
 check_pair(struct gd *gd, const struct gd_volume *v, const char *typed, const char *value, struct gi_error *err)
@@ -141,7 +151,8 @@ check_pair(struct gd *gd, const struct gd_volume *v, const char *typed, const ch
   else if (!pool && !v)
     gi_error_set(err, EINVAL, "Not a valid option for all volumes");
   else if (gd_map_check(gd->map, key, value, err) == 0 &&
-           (!v || (check_quorum_count(v, key, value, err) == 0 && check_debugger(key, value, err) == 0)))
+           (!v || (check_quorum_count(v, key, value, err) == 0 && check_debugger(key, value, err) == 0 &&
+                   check_keys(key, value, err) == 0)))
     return key;
   return NULL;
 }

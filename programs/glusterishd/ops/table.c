@@ -41,6 +41,8 @@ const struct gd_command gd_commands[] = {
     {"volume clear-locks", 34, GD_CMD_VOLUME | GD_CMD_CHANGES | GD_CMD_GATHERS | GD_CMD_ANYWHERE, gd_op_clear_locks, NULL},
     {"system uuid get", 36, GD_CMD_REMOTE, gd_op_uuid, NULL},
     {"volume get", 41, 0, gd_op_get, NULL},
+    {"volume key", 12, GD_CMD_VOLUME | GD_CMD_CHANGES | GD_CMD_STORES | GD_CMD_QUICK, gd_op_key, NULL},
+    {"volume key list", 12, GD_CMD_VOLUME, gd_op_key_list, NULL},
     {"get-state", 46, 0, gd_op_get_state, NULL},
     {"volume reset-brick", 47, GD_CMD_VOLUME | GD_CMD_CHANGES | GD_CMD_STORES, gd_op_reset_brick, NULL},
     {"pool recover", 1, GD_CMD_CHANGES, gd_op_recover, NULL},

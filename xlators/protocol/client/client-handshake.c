@@ -12,6 +12,7 @@
 #include "xlators/protocol/client/client.h"
 #include "libglusterish/probe.h"
 #include "libglusterish/promise.h"
+#include "rpc/client-key.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -290,11 +291,26 @@ cl_refused(struct client *c, int err, const struct gi_dict *d)
 }
 
 static void cl_join(struct client *c);
+static gi_rpc_reply_fn cl_setvolume_reply;
+static void cl_send_setvolume(struct cl_conn *conn, const char *challenge, gi_rpc_reply_fn *answered);
+
+/* The brick wants to see that we have the key that we show. */
+static bool
+cl_prove(struct cl_conn *conn, const struct gi_dict *d)
+{
+  const char *challenge = gi_client_key_challenge(d);
+  if (!conn->c->x->ctx->client_key || !challenge || conn->proved)
+    return false;
+  conn->proved = true;
+  cl_send_setvolume(conn, challenge, cl_setvolume_reply);
+  return true;
+}
 
 static void
 cl_setvolume_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
 {
-  struct client *c = arg;
+  struct cl_conn *conn = arg;
+  struct client *c = conn->c;
   cl_assert(c);
   if ((c->state != CL_GREET && c->state != CL_JOIN) || reply->status == -ENOTCONN)
     return;
@@ -313,7 +329,8 @@ cl_setvolume_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *
   GI_ASSERT(c->state == CL_GREET || c->joining > 0);
   struct gi_dict *d = len ? gi_legacy_dict_decode(bytes, len) : gi_dict_new();
   if (ret < 0) {
-    cl_refused(c, err, d);
+    if (!cl_prove(conn, d))
+      cl_refused(c, err, d);
   } else if (c->state == CL_GREET) {
     cl_learn_peer(c, d);
     cl_join(c);
@@ -325,22 +342,37 @@ cl_setvolume_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *
 }
 
 static void
-cl_send_setvolume(struct client *c, struct gi_rpc_client *rpc, gi_rpc_reply_fn *answered)
+cl_show_key(struct cl_conn *conn, const char *challenge, struct gi_dict *d)
 {
+  const struct client *c = conn->c;
+  const struct gi_key_claim claim = {gi_rpc_client_conn(conn->rpc), "brick", cl_opts(c)->remote_subvolume};
+  const char *file = c->x->ctx->client_key;
+  struct gi_error err;
+  if (file && gi_client_key_show(file, &claim, challenge, d, &err))
+    gi_log(GI_LOG_ERROR, c->x->name, GI_MSG_CLIENT + 7, "%s", err.text);
+}
+
+static void
+cl_send_setvolume(struct cl_conn *conn, const char *challenge, gi_rpc_reply_fn *answered)
+{
+  struct client *c = conn->c;
+  struct gi_rpc_client *rpc = conn->rpc;
   struct gi_dict *d = cl_introduction(c);
   struct gi_xdr_out bytes = {0}, out = {0};
+  cl_show_key(conn, challenge, d);
   gi_legacy_dict_encode(&bytes, d);
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_HANDSHAKE, GI_VERS_HANDSHAKE, GI_HNDSK_SETVOLUME, GI_AUTH_V3, &cl_nobody);
   gi_xdr_put_opaque(&out, bytes.base, (uint32_t)bytes.len);
   gi_xdr_out_finish(&bytes);
   gi_dict_unref(&d);
-  gi_rpc_call_send(rpc, xid, &out, NULL, false, answered, c);
+  gi_rpc_call_send(rpc, xid, &out, NULL, false, answered, conn);
 }
 
 static void
 cl_known_again(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
 {
-  struct client *c = arg;
+  struct cl_conn *conn = arg;
+  struct client *c = conn->c;
   cl_assert(c);
   bool good = !reply->status && reply->accept == GI_RPC_SUCCESS && (int32_t)gi_xdr_get_u32(&reply->in) == 0;
   if (!good && reply->status != -ENOTCONN)
@@ -353,7 +385,7 @@ cl_introduce_again(struct client *c)
 {
   cl_assert(c);
   if (c->usable)
-    cl_send_setvolume(c, c->conn[0].rpc, cl_known_again);
+    cl_send_setvolume(&c->conn[0], NULL, cl_known_again);
 }
 
 /* The first connection is accepted: bring up the others, if the volume wants several. */
@@ -427,7 +459,7 @@ cl_dump_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
   }
   c->round_trip = gi_now(c->x->reactor) - c->greeted;
   cl_make_identity(c);
-  cl_send_setvolume(c, rpc, cl_setvolume_reply);
+  cl_send_setvolume(&c->conn[0], NULL, cl_setvolume_reply);
 }
 
 static void
@@ -435,9 +467,10 @@ cl_conn_up(struct gi_rpc_client *rpc, void *arg)
 {
   struct cl_conn *conn = arg;
   struct client *c = owner_of(conn, rpc);
+  conn->proved = false;
   if (conn->index > 0) {
     if (c->state == CL_JOIN)
-      cl_send_setvolume(c, rpc, cl_setvolume_reply);
+      cl_send_setvolume(conn, NULL, cl_setvolume_reply);
     return;
   }
   if (c->state != CL_GREET)

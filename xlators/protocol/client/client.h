@@ -85,6 +85,7 @@ struct cl_conn {
   struct client *c;
   unsigned index;
   struct gi_rpc_client *rpc;
+  bool proved; /* the key of this client, since it is up: a brick that asks once more is not satisfied */
 };
 
 enum cl_state {

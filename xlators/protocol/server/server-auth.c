@@ -2,7 +2,7 @@
  *
  * Who may connect (wire.md 9): the name in its certificate, user name and
  * password, and the peer's address. Any reject fails, else any accept succeeds, and no opinion at all
- * fails.
+ * fails. Where keys are demanded whoever does not know the password needs one besides.
  *
  * Host names in address lists are resolved when the rules are loaded, not when
  * somebody connects, because nothing may block then.
@@ -326,6 +326,26 @@ check_name(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *bri
   return SV_REJECT;
 }
 
+/* ---- keys ---- */
+
+enum gi_key_verdict
+sv_auth_key(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const struct gi_dict *intro)
+{
+  struct sv_peer *peer = gi_rpc_peer_private(p);
+  const struct gi_key_claim claim = {gi_rpc_peer_conn(p), "brick", brick->name};
+  enum gi_key_verdict v = gi_client_key_take(&peer->key, sv_opts(sv)->client_keys, intro, &claim);
+  bool demanded = sv_opts(sv)->client_key, listed = v != GI_KEY_NONE && v != GI_KEY_UNKNOWN;
+  return demanded || listed ? v : GI_KEY_GOOD;
+}
+
+/* May a client stay that has this key, or none (empty)? */
+static bool
+key_stays(const struct server *sv, const char *key)
+{
+  GI_CLEANUP_FREE char *name = gi_client_keys_name(sv_opts(sv)->client_keys, key);
+  return !sv_opts(sv)->client_key || name;
+}
+
 bool
 sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const struct gi_dict *intro, bool *login)
 {
@@ -360,16 +380,32 @@ may_stay(struct server *sv, struct gi_rpc_peer *p, const struct sv_client *c)
   return by_address != SV_REJECT && (by_name == SV_ACCEPT || by_address == SV_ACCEPT);
 }
 
-void
-sv_auth_recheck(struct gi_rpc_peer *p, void *arg)
+/* NULL: the rules let it in. */
+static const char *
+refusal(struct server *sv, struct gi_rpc_peer *p, const struct sv_client *c)
+{
+  if (!c->trusted && !key_stays(sv, c->key))
+    return c->key[0] ? "its key was removed (auth.client-keys)" : "it has shown no key of the volume (auth.client-key)";
+  if (!sv_opts(sv)->dynamic_auth || may_stay(sv, p, c))
+    return NULL;
+  return c->trusted ? "its user name counts no more" : "no longer allowed by auth.allow, auth.reject or auth.ssl-allow";
+}
+
+static void
+recheck(struct gi_rpc_peer *p, void *arg)
 {
   struct server *sv = arg;
   struct sv_peer *peer = gi_rpc_peer_private(p);
   GI_ASSERT(!peer || peer->magic == SV_PEER_MAGIC);
-  if (!peer || !peer->client || may_stay(sv, p, peer->client))
+  const char *why = peer && peer->client ? refusal(sv, p, peer->client) : NULL;
+  if (!why)
     return;
-  const char *why =
-      peer->client->trusted ? "its user name counts no more" : "no longer allowed by auth.allow, auth.reject or auth.ssl-allow";
   gi_log(GI_LOG_WARNING, sv->x->name, GI_MSG_SERVER + 32, "%s is shown the door: %s", gi_conn_peer(gi_rpc_peer_conn(p)), why);
   gi_conn_close(gi_rpc_peer_conn(p), EACCES, why);
+}
+
+void
+sv_auth_recheck(struct server *sv)
+{
+  gi_rpc_server_foreach_peer(sv->rpc, recheck, sv);
 }

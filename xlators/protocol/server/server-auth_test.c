@@ -2,6 +2,7 @@
  *
  * protocol/server: who may connect, through protocol/client.
  */
+#include "rpc/client-key.h"
 #include "rpc/tls-fixture.h"
 #include "tests/unit/brick-bench.h"
 
@@ -177,6 +178,109 @@ test_tls_is_switched_on_while_both_run(void **state)
   bench_free(b);
 }
 
+/* ---- keys of clients ---- */
+
+static char joes[GI_CLIENT_KEY_TEXT], jims[GI_CLIENT_KEY_TEXT];
+
+/* A client with DIR/KEY (NULL: without a key) and a brick. */
+static struct bench *
+bench_with_key(const char *server, const char *client, const char *key, char *file)
+{
+  struct bench *b = bench_new(server, client, false);
+  snprintf(file, 128, "%s/%s", dir, key ? key : "");
+  b->client->ctx.client_key = key ? file : NULL;
+  return b;
+}
+
+static bool
+connects_with_key(const char *server, const char *client, const char *key)
+{
+  char file[128];
+  struct bench *b = bench_with_key(server, client, key, file);
+  for (unsigned i = 0; i < 2000 && !b->client->events[GI_EVENT_CHILD_UP] && !b->client->events[GI_EVENT_CHILD_DOWN]; i++)
+    bench_turn(b, 0);
+  bool up = b->client->events[GI_EVENT_CHILD_UP] > 0;
+  assert_true(up || b->client->events[GI_EVENT_CHILD_DOWN]);
+  bench_free(b);
+  return up;
+}
+
+static void
+test_keys(void **state)
+{
+  GI_CLEANUP_FREE char *joe = gi_asprintf("option client-key on\noption client-keys joe:%s\n", joes),
+                       *both = gi_asprintf("option client-key on\noption client-keys joe:%s,jim:%s\n", joes, jims),
+                       *off = gi_asprintf("option client-keys jim:%s\n", jims),
+                       *password = gi_asprintf("%s%s", joe, LOGIN_ONLY);
+  assert_true(connects_with_key(joe, NULL, "joe.client"));
+  assert_false(connects_with_key(joe, NULL, "jim.client"));
+  assert_false(connects_with_key(joe, NULL, NULL));
+  assert_true(connects_with_key(both, NULL, "jim.client"));
+  assert_true(connects_with_key(both, "option connections-per-brick 3\n", "joe.client"));
+  assert_false(connects_with_key("option client-key on\n", NULL, "joe.client")); /* nobody's: closed */
+  assert_true(connects_with_key(off, NULL, "joe.client"));
+  assert_true(connects_with_key(off, NULL, "jim.client"));
+  assert_true(connects_with_key(off, NULL, NULL));
+  /* those of the pool know the password */
+  assert_true(connects_with_key(password, "option username joe\noption password secret\n", NULL));
+  /* a key opens nothing that is closed to its address */
+  GI_CLEANUP_FREE char *rejected = gi_asprintf("%soption auth.addr.child-0.reject 127.*\n", joe);
+  assert_false(connects_with_key(rejected, NULL, "joe.client"));
+}
+
+/* With TLS both count: the certificate, and the key. */
+static void
+test_keys_and_certificates(void **state)
+{
+  GI_CLEANUP_FREE char *rules = gi_asprintf("option client-key on\noption client-keys joe:%s\n"
+                                            "option auth.login.child-0.ssl-allow joe\n",
+                                            joes);
+  GI_CLEANUP_FREE char *server = tls_lines("brick", rules), *joe = tls_lines("joe", NULL), *other = tls_lines("nameless", NULL);
+  assert_true(connects_with_key(server, joe, "joe.client"));
+  assert_false(connects_with_key(server, joe, "jim.client"));
+  assert_false(connects_with_key(server, joe, NULL));
+  assert_false(connects_with_key(server, other, "joe.client"));
+}
+
+/* A key that goes ends what it let in at once; one that stays, or was shown before keys were demanded, disturbs nobody. */
+static void
+test_keys_when_they_change(void **state)
+{
+  char file[128];
+  GI_CLEANUP_FREE char *one = gi_asprintf("joe:%s", joes), *two = gi_asprintf("jim:%s,joe:%s", jims, joes),
+                       *other = gi_asprintf("jim:%s", jims), *server = gi_asprintf("option client-keys %s\n", one);
+  struct bench *b = bench_with_key(server, NULL, "joe.client", file);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 1));
+  bench_set_option(b->server, "client-key", "on");
+  bench_set_option(b->server, "client-keys", two);
+  bench_set_option(b->server, "dynamic-auth", "off");
+  bench_turn(b, 50);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_DOWN], 0);
+  bench_set_option(b->server, "client-keys", other);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  bench_turn(b, 500);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_UP], 1);
+  bench_set_option(b->server, "client-keys", one);
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
+  bench_free(b);
+}
+
+static void
+test_who_has_no_key_goes_when_it_is_demanded(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  bench_set_option(b->server, "client-key", "on");
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  bench_free(b);
+}
+
+static int
+make_keys(void)
+{
+  GI_CLEANUP_FREE char *joe = gi_asprintf("%s/joe.client", dir), *jim = gi_asprintf("%s/jim.client", dir);
+  return gi_client_key_make(joe, joes, NULL) || gi_client_key_make(jim, jims, NULL);
+}
+
 static int
 make_files(void **state)
 {
@@ -189,7 +293,7 @@ make_files(void **state)
   tls_certificate(dir, "stranger", theirs, "joe", -TLS_DAY, TLS_DAY);
   tls_authority_free(&ours);
   tls_authority_free(&theirs);
-  return 0;
+  return make_keys();
 }
 
 static int
@@ -211,6 +315,10 @@ main(void)
       cmocka_unit_test(test_names_when_rules_change),
       cmocka_unit_test(test_plain_clients_of_an_encrypted_brick),
       cmocka_unit_test(test_tls_is_switched_on_while_both_run),
+      cmocka_unit_test(test_keys),
+      cmocka_unit_test(test_keys_and_certificates),
+      cmocka_unit_test(test_keys_when_they_change),
+      cmocka_unit_test(test_who_has_no_key_goes_when_it_is_demanded),
   };
   return cmocka_run_group_tests(tests, make_files, remove_files);
 }

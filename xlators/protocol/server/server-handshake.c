@@ -111,6 +111,33 @@ sv_check_identity(struct sv_setvolume *s)
   return true;
 }
 
+/* ---- keys of clients ---- */
+
+/* No refusal: who has the key asks again. */
+static void
+sv_challenge(struct sv_setvolume *s)
+{
+  struct sv_peer *peer = gi_rpc_peer_private(s->req->peer);
+  struct gi_dict *d = gi_dict_new();
+  gi_dict_set_str(d, "ERROR", gi_client_key_refusal(GI_KEY_UNPROVED));
+  gi_client_key_ask(&peer->key, s->sv->x->reactor, d);
+  sv_setvolume_answer(s, -1, EAGAIN, d);
+}
+
+/* Self-heal daemons, and mounts of root on the nodes, know the password of the volume. */
+static bool
+sv_check_key(struct sv_setvolume *s)
+{
+  enum gi_key_verdict v = sv_auth_key(s->sv, s->req->peer, s->brick, s->intro);
+  if (v == GI_KEY_GOOD || s->login)
+    return true;
+  if (v == GI_KEY_UNPROVED)
+    sv_challenge(s);
+  else
+    sv_refuse_setvolume(s, EACCES, gi_client_key_refusal(v));
+  return false;
+}
+
 /* ---- one mount ---- */
 
 bool
@@ -183,8 +210,8 @@ sv_bind_client(struct sv_setvolume *s)
   const char *uid = NULL;
   gi_dict_get_str(s->intro, "process-uuid", &uid);
   struct sv_client *c = sv_client_find(s->sv, uid, &s->req->header);
-  if (c && c->bound != s->brick)
-    c = NULL; /* the same name at another brick of this process: a record of its own */
+  if (c && (c->bound != s->brick || strcmp(c->key, p->key.proved) != 0))
+    c = NULL; /* the same name at another brick of this process, or with another key: a record of its own */
   if (c && p->client == c) {
     sv_note_login(c, s);
     return c;
@@ -196,6 +223,7 @@ sv_bind_client(struct sv_setvolume *s)
     c->process_name = sv_dict_text(s->intro, "process-name");
     c->version = sv_dict_text(s->intro, "client-version");
     sv_note_login(c, s);
+    snprintf(c->key, sizeof(c->key), "%s", p->key.proved);
     gi_dict_get_int(s->intro, "opversion", &c->opversion);
     c->ours = c->id.ours = gi_dict_get(s->intro, GI_VERSION_KEY) != NULL;
     c->id.acknowledges = c->ours && gi_dict_get(s->intro, GI_ACKNOWLEDGES_KEY);
@@ -208,7 +236,7 @@ sv_bind_client(struct sv_setvolume *s)
 static void
 sv_accept(struct sv_setvolume *s, const struct gi_gfid *subdir)
 {
-  if (!sv_check_single(s)) /* now: while a sub-directory was looked up another one may have come */
+  if (!sv_check_key(s) || !sv_check_single(s)) /* now: a sub-directory was looked up meanwhile */
     return;
   struct sv_client *c = sv_bind_client(s);
   c->subdir = *subdir;
@@ -288,7 +316,7 @@ sv_setvolume(struct gi_rpc_server *rpc, struct gi_rpc_request *req, void *arg)
     sv_refuse_setvolume(s, ENOENT, "Brick not found");
     return;
   }
-  if (!sv_check_identity(s))
+  if (!sv_check_identity(s) || !sv_check_key(s))
     return;
   if (gi_dict_get_str(s->intro, "subdir-mount", &subdir) && subdir[strspn(subdir, "/")])
     sv_subdir_walk(s->sv, s->brick, subdir, sv_subdir_found, s);

@@ -86,6 +86,25 @@ static const struct gi_option sv_option_table[] = {
      .op_version = 30600,
      .text = "Comma separated patterns of common names: whose certificate has another may not connect. It says nothing about "
              "clients without TLS."},
+    {.name = "client-key",
+     .key = "auth.client-key",
+     .type = GI_OPT_BOOL,
+     OPT(client_key),
+     .def = "off",
+     .live = true,
+     .level = 1,
+     .op_version = 1,
+     .text =
+         "Only clients with a key of the volume may mount it (\"volume key\" makes them, the mount option client-key names the "
+         "file). Self-heal daemons, and root on the nodes of the pool, need none."},
+    {.name = "client-keys",
+     .key = "auth.client-keys",
+     .type = GI_OPT_STR,
+     OPT(client_keys),
+     .live = true,
+     .level = 3,
+     .op_version = 1,
+     .text = "The public keys of clients, NAME:KEY separated by commas, as \"volume key\" keeps them."},
     {.name = "strict-auth-accept",
      .type = GI_OPT_BOOL,
      OPT(strict_auth),
@@ -725,8 +744,7 @@ sv_reconfigure_commit(struct gi_xlator *x)
     return;
   sv_apply_options(sv);
   gi_rpc_server_foreach_peer(sv->rpc, sv_keepalive, sv);
-  if (sv_opts(sv)->dynamic_auth)
-    gi_rpc_server_foreach_peer(sv->rpc, sv_auth_recheck, sv);
+  sv_auth_recheck(sv);
 }
 
 /* ---- statedump ---- */

@@ -17,6 +17,7 @@
 #include "libglusterish/load.h"
 #include "libglusterish/log.h"
 #include "rpc/fop-codec.h"
+#include "rpc/client-key.h"
 #include "rpc/rpc-server.h"
 
 #define GI_MSG_SERVER 103000 /* base of message ids */
@@ -25,7 +26,8 @@ struct sv_options {
   int64_t listen_port;
   char *bind_address;
   char *auth_path;
-  bool strict_auth, dynamic_auth, allow_insecure, root_squash, all_squash, manage_gids, single_mount;
+  char *client_keys;
+  bool strict_auth, dynamic_auth, allow_insecure, root_squash, all_squash, manage_gids, single_mount, client_key;
   int64_t anonuid, anongid, gid_timeout, inode_lru_limit, outstanding, backlog;
   uint64_t inflight_bytes, inflight_total;
   char *statedump_path;
@@ -48,6 +50,7 @@ struct sv_peer {
   struct gi_list link; /* sv_client.peers, while attached */
   struct gi_rpc_peer *rpc;
   struct sv_client *client; /* NULL before SETVOLUME */
+  struct gi_key_door key;
 };
 
 /* A client: the connections that presented the same process-uuid with the same credentials (wire.md 8). gi_caller.client
@@ -61,9 +64,10 @@ struct sv_client {
   uint32_t flavour, cred_len;
   uint8_t *cred;
   int64_t opversion;
-  bool trusted; /* authenticated by login: squashing exempts its internal processes */
-  char *user;   /* whose name that was; NULL: not so */
-  bool ours;    /* a glusterish client */
+  char key[GI_CLIENT_KEY_TEXT]; /* that it has proved to have; empty: none */
+  bool trusted;                 /* authenticated by login: squashing exempts its internal processes */
+  char *user;                   /* whose name that was; NULL: not so */
+  bool ours;                    /* a glusterish client */
   bool gone;
   bool late;     /* operations were under way when it went */
   unsigned refs; /* one while connected, one per operation under way */
@@ -136,8 +140,10 @@ void sv_auth_free(struct server *sv);
 /* Whether this introduction from `p` may attach to `brick`. *login says that user name and password decided it. */
 bool sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const struct gi_dict *intro,
                    bool *login);
-/* Of gi_rpc_server_foreach_peer, arg the server: shows the door to one whom rules that changed do not let in. */
-void sv_auth_recheck(struct gi_rpc_peer *p, void *arg);
+/* The key that a client shows, which may be of the list although none is demanded: then it is one when that changes. */
+enum gi_key_verdict sv_auth_key(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick,
+                                const struct gi_dict *intro);
+void sv_auth_recheck(struct server *sv); /* disconnects whom the rules of now do not let in */
 
 /* server-clients.c */
 struct sv_client *sv_client_find(struct server *sv, const char *uid, const struct gi_call_header *h);
