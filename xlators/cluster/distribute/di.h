@@ -282,7 +282,9 @@ bool di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_d
 /* A lookup's reply of a file that has arrived on a subvolume, but whose source is none the less still a file: who moved it was killed. Then
  * the source becomes a linkto file, or a name that is removed would show again. */
 bool di_is_unfinished(const struct di *d, const struct gi_fop *reply);
-/* `wait`: if somebody is about to finish it, or has the lock of the size at the source. EAGAIN: it is that, or users have locks there, and *source counts as long. */
+bool di_tells_unfinished(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata);
+/* `wait`: if somebody is about to finish it, or has the lock of the size at the source. EALREADY: it is finished, or nothing says from where
+ * it comes. EAGAIN: somebody is at it, or users have locks there. With that and any other errno *source counts, if it has the file still. */
 int di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child, bool wait, unsigned *source);
 /* What the copy on `child` says: 0, its mode, and the subvolume where it goes or has gone, -1 if nowhere; or errno. */
 int di_ask_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned child, int *target, uint32_t *mode);

@@ -131,6 +131,16 @@ di_found_file(const struct di *d, const struct di_found *f)
   return (unsigned)__builtin_ctzll(f->file);
 }
 
+/* It is on its way from a subvolume that does not answer, and may count there. */
+static bool
+may_count_elsewhere(const struct di *d, const struct di_found *f, unsigned child)
+{
+  const struct gi_fop *reply = gi_fan_reply(&f->ask.fan, child);
+  int from = di_is_unfinished(d, reply) ? di_linkto_target(d, reply) : -1;
+
+  return from >= 0 && (f->failed >> from & 1);
+}
+
 /* ---- directories ---- */
 
 static struct gi_fop *
@@ -371,7 +381,9 @@ di_locate(struct di *d, struct gi_fop *fop, struct gi_inode *inode)
   GI_ASSERT(inode->graph == d->x->graph);
   d->metrics.located++;
   di_find(d, fop, &loc, di_all(d), &f);
-  if (f.file)
+  if (f.file && may_count_elsewhere(d, &f, di_found_file(d, &f)))
+    err = ENOTCONN;
+  else if (f.file)
     di_know_file(d, &inode->gfid, d->x->children[di_found_file(d, &f)]);
   else if (f.dir)
     err = di_merge_dir(d, fop, &loc, &f, &stat, &best);

@@ -88,6 +88,27 @@ test_lookup_ends_a_move_with_all_attributes(void **state)
   fake_stack_free(s);
 }
 
+/* What is done to the target alone would be lost: the source counts as soon as it is back. */
+static void
+test_target_waits_for_a_source_that_is_down(void **state)
+{
+  for (unsigned named = 0; named < 2; named++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    struct gi_fop *f = named ? entry_fop(s, GI_FOP_LOOKUP, name_on(1, 2)) : fake_fop(s, GI_FOP_STAT);
+
+    ends[0] = '\0';
+    if (!named)
+      gi_loc_set_inode(&f->loc, fake_inode(s, FILE_GFID));
+    fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOTCONN});
+    fake_script_always(s, 0, GI_FOP_INODELK, (struct fake_reply){.ret = -1, .err = ENOTCONN});
+    fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_almost_moved, .arg = &parts[1]});
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.err, ENOTCONN);
+    assert_int_equal(fake_count(s, 1, GI_FOP_REMOVEXATTR) + fake_count(s, 1, GI_FOP_STAT), 0);
+    fake_stack_free(s);
+  }
+}
+
 /* ---- the note of a rename ---- */
 
 static bool still_noted;
@@ -215,8 +236,11 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_link_to_a_name_that_is_elsewhere), cmocka_unit_test(test_lookup_ends_a_move_with_all_attributes),
-      cmocka_unit_test(test_file_with_a_note_keeps_its_name),  cmocka_unit_test(test_stray_linkto_is_nothing_that_exists),
+      cmocka_unit_test(test_link_to_a_name_that_is_elsewhere),
+      cmocka_unit_test(test_lookup_ends_a_move_with_all_attributes),
+      cmocka_unit_test(test_target_waits_for_a_source_that_is_down),
+      cmocka_unit_test(test_file_with_a_note_keeps_its_name),
+      cmocka_unit_test(test_stray_linkto_is_nothing_that_exists),
       cmocka_unit_test(test_stray_linkto_is_no_further_name),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,18 @@ is_undone(const struct di *d, const struct gi_fop *reply)
   return di_has_note(d, reply) || di_is_unfinished(d, reply);
 }
 
-/* What the source has of a file whose move is not finished; GI_HELD: it has nothing any more. */
+static enum gi_verdict
+not_found(struct gi_fop *fop, const struct di_found *f)
+{
+  int err = di_ask_err(&f->ask, f->failed);
+
+  if (!err)
+    err = f->failed ? EIO : fop->loc.name ? ENOENT : ESTALE;
+  return gi_fop_fail(fop, err);
+}
+
+/* What the source has of a file whose move is not finished, or that it cannot be asked: what is done to the file elsewhere it would lack,
+ * and it counts. GI_HELD: it has nothing any more. */
 static enum gi_verdict
 as_on_source(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source)
 {
@@ -51,6 +62,8 @@ as_on_source(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsig
     gi_reply_move(fop, reply);
     know_found(d, fop, d->x->children[source]);
     v = GI_ANSWERED;
+  } else if (f.failed) {
+    v = not_found(fop, &f);
   }
   di_found_end(&f);
   return v;
@@ -63,10 +76,12 @@ once_more(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned
   struct di_fop *df = di_fop_of(fop, d);
   struct gi_gfid gfid = reply->rsp.stat.gfid;
   unsigned source;
+  int err = 0;
 
   df->noted = true;
-  if (di_is_unfinished(d, reply) && di_finish_move(d, fop, reply, child, df->inner, &source) == EAGAIN &&
-      as_on_source(d, fop, &gfid, source) == GI_ANSWERED)
+  if (di_is_unfinished(d, reply))
+    err = di_finish_move(d, fop, reply, child, df->inner, &source);
+  if (err && err != EALREADY && as_on_source(d, fop, &gfid, source) == GI_ANSWERED)
     return GI_ANSWERED;
   if (di_has_note(d, reply))
     di_note_settle(d, fop, reply, child);
@@ -115,16 +130,6 @@ static bool
 elsewhere_is_announced(struct di *d, struct gi_fop *fop, const struct di_found *f, int hashed)
 {
   return fop->loc.name && hashed >= 0 && (f->absent >> hashed & 1) && di_announces(d, fop->loc.parent);
-}
-
-static enum gi_verdict
-not_found(struct gi_fop *fop, const struct di_found *f)
-{
-  int err = di_ask_err(&f->ask, f->failed);
-
-  if (!err)
-    err = f->failed ? EIO : fop->loc.name ? ENOENT : ESTALE;
-  return gi_fop_fail(fop, err);
 }
 
 /* Does the name belong to `hashed` by the layout as it is now? A rebalance may have written another one. */

@@ -33,29 +33,35 @@ di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_dict *
 /* ---- a move that did not end ---- */
 
 bool
-di_is_unfinished(const struct di *d, const struct gi_fop *reply)
+di_tells_unfinished(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata)
 {
-  uint32_t mode = reply->rsp.stat.mode;
-
-  return S_ISREG(mode) && (mode & 07777) != DI_LINKTO_MODE && (mode & DI_MOVING) != DI_MOVING &&
-         gi_dict_get(reply->rsp.xdata, d->linkto_key);
+  return S_ISREG(a->mode) && (a->mode & 07777) != DI_LINKTO_MODE && (a->mode & DI_MOVING) != DI_MOVING &&
+         gi_dict_get(xdata, d->linkto_key);
 }
 
-/* Under the lock of moves: the file that is there is still on its way to `child`. */
-static bool
-comes_from(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child, struct gi_iatt *stat)
+bool
+di_is_unfinished(const struct di *d, const struct gi_fop *reply)
+{
+  return di_tells_unfinished(d, &reply->rsp.stat, reply->rsp.xdata);
+}
+
+/* Under the lock of moves: *comes says that the file that is there is still on its way to `child`. 0, or why nobody knows. */
+static int
+comes_from(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child, bool *comes,
+           struct gi_iatt *stat)
 {
   struct gi_loc object = {.gfid = *gfid};
   struct di_found f;
   const struct gi_fop *reply;
-  bool comes;
+  int err;
 
   di_find(d, fop, &object, 1ull << source, &f);
   reply = gi_fan_reply(&f.ask.fan, source);
-  comes = f.file && di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata) && di_linkto_target(d, reply) == (int)child;
+  err = f.failed ? ENOTCONN : 0;
+  *comes = f.file && di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata) && di_linkto_target(d, reply) == (int)child;
   *stat = reply->rsp.stat;
   di_found_end(&f);
-  return comes;
+  return err;
 }
 
 static bool
@@ -141,15 +147,18 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
   struct di_locks locks = {0};
   struct gi_iatt stat;
   struct gi_fop *h;
+  bool comes = false;
   int from = di_linkto_target(d, reply), err;
 
   if (from < 0 || from == (int)child)
-    return ENOENT;
+    return EALREADY; /* from where nobody can say */
   *source = (unsigned)from;
   err = lock_move(d, fop, &locks, &gfid, *source, wait);
   if (!err && !still_unfinished(d, fop, &gfid, child))
     err = EALREADY; /* by who moves it, who may have only begun when it was found so */
-  if (!err && comes_from(d, fop, &gfid, *source, child, &stat)) {
+  if (!err)
+    err = comes_from(d, fop, &gfid, *source, child, &comes, &stat);
+  if (!err && comes) {
     err = bring_along(d, fop, &stat, *source, child);
     if (!err)
       err = retire(d, fop, &gfid, *source);

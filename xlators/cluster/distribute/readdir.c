@@ -298,7 +298,8 @@ take_entry(const struct listing *l, struct gi_dirent *e)
   } else if (gi_iatt_valid(&e->stat)) {
     if (di_is_moving(l->d, &e->stat, e->xdata))
       mine.stat.mode &= ~(uint32_t)DI_MOVING;
-    di_know_file(l->d, &e->stat.gfid, l->d->x->children[l->leaf]);
+    if (!di_tells_unfinished(l->d, &e->stat, e->xdata))
+      di_know_file(l->d, &e->stat.gfid, l->d->x->children[l->leaf]);
   }
   e->xdata = NULL;
   gi_dirents_add(&l->fop->rsp.entries, &mine, l->fop);
