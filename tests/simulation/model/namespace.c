@@ -292,6 +292,19 @@ may_have_moved(struct sim_namespace *m, struct slot *from, struct slot *to)
   widen(m, from, &gi_gfid_none);
 }
 
+/* What was brought to a name by operations that have not been answered yet may have moved on as well. */
+static void
+brought_may_have_moved(struct sim_namespace *m, const struct sim_naming *rename)
+{
+  struct slot *from = slot_of(m, rename->at), *to = slot_of(m, rename->to);
+  gi_list_foreach(op, &m->under_way, struct sim_naming, link) {
+    if (op->what == MAKE && slot_of(m, op->at) == from)
+      widen(m, to, &op->gfid);
+    else if (op->what == RENAME && op != rename && slot_of(m, op->to) == from)
+      may_have_moved(m, slot_of(m, op->at), to);
+  }
+}
+
 /* Two names of one object: renaming one to the other does nothing. */
 static bool
 may_be_one(const struct slot *a, const struct slot *b)
@@ -339,8 +352,10 @@ apply(struct sim_namespace *m, const struct sim_naming *op, bool certain)
       break;
     if (certain && !may_be_one(s, to))
       moved(m, s, to);
-    else
+    else {
       may_have_moved(m, s, to);
+      brought_may_have_moved(m, op);
+    }
   }
 }
 

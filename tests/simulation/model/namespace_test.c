@@ -289,6 +289,21 @@ test_power_loss(void **state)
   complains(t);
 }
 
+/* A rename that was answered before what brought the object to its old name. */
+static void
+test_moved_on_before_the_answer(void **state)
+{
+  struct bench *t = *state;
+  const struct sim_place_of c = {0, 3};
+  struct sim_naming *made = sim_namespace_make(t->m, 0, a, object(1)), *on = sim_namespace_rename(t->m, 1, a, b), *last;
+  sim_namespace_done(t->m, &on, 0);
+  last = sim_namespace_rename(t->m, 1, b, c);
+  sim_namespace_done(t->m, &last, 0);
+  sim_namespace_done(t->m, &made, 0);
+  sim_namespace_seen(t->m, "a client", sim_namespace_now(t->m), c, object(1));
+  assert_int_equal(t->w->violations, 0);
+}
+
 /* One set has lost what another has not: what was made since may be beside it. */
 static void
 test_power_loss_over_sets(void **state)
@@ -346,6 +361,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_power_loss, setup, teardown),
       cmocka_unit_test_setup_teardown(test_late, setup, teardown),
       cmocka_unit_test_setup_teardown(test_power_loss_over_sets, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_moved_on_before_the_answer, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
