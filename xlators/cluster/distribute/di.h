@@ -170,6 +170,7 @@ struct di_fop {
   uint8_t tries; /* after the file had moved */
   bool expects;  /* UNLINK: which object is meant was said here, not by who asked */
   bool noted;    /* LOOKUP: what somebody had left undone was found, and settled */
+  bool cleared;  /* LOOKUP: directories of different gfids were found, and the wrong ones removed if that can be */
   bool inner;    /* sent by a task of ours: it does not wait for another set of subvolumes, which waits for the task */
 };
 
@@ -411,6 +412,9 @@ int di_dir_empty(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat);
 /* Makes it where it is missing, and brings attributes and layout in order. What is not done is left for the next lookup. */
 void di_heal_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, uint64_t missing,
                  uint64_t differ);
+/* Subvolumes have different directories of one name: one has lost with its power what another has not. Where the name belongs it is
+ * decided. What others have goes, under the lock of the name, if nothing is in it. Whether any has gone. */
+bool di_clear_name(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, unsigned hashed);
 
 /* Gives the extended attributes that `from` has to the subvolumes of `to`, and takes its mark back if that was it. */
 void di_heal_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned from, uint64_t to, int32_t mark);

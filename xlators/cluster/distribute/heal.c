@@ -6,6 +6,8 @@
  */
 #include "xlators/cluster/distribute/di.h"
 
+#include "libglusterish/extension.h"
+
 #include "libglusterish/log.h"
 
 #include <errno.h>
@@ -322,6 +324,47 @@ make_missing(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const s
   di_unlock(d, fop, &locks);
   return made;
 }
+
+/* ---- where another one has its name ---- */
+
+static bool
+remove_empty(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, unsigned child, const struct gi_gfid *gfid)
+{
+  struct gi_fop *h = di_helper(fop, GI_FOP_RMDIR);
+
+  gi_loc_copy_name(&h->loc, loc);
+  gi_dict_set_gfid(gi_fop_xdata(h), GI_EXPECTED_KEY, gfid);
+  return di_do_drop(d, h, child) == 0;
+}
+
+bool
+di_clear_name(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, unsigned hashed)
+{
+  struct di_locks locks = {0};
+  struct di_found f;
+  bool cleared = false;
+
+  GI_ASSERT(loc->name && hashed < d->n);
+  if (di_lock_name(d, fop, &locks, hashed, loc) == 0) {
+    di_find(d, fop, loc, di_all(d), &f);
+    if (!f.failed && !f.file && (f.dir >> hashed & 1) && di_found_note(d, &f) < 0) {
+      struct gi_gfid right = gi_fan_reply(&f.ask.fan, hashed)->rsp.stat.gfid;
+
+      di_foreach(i, f.dir)
+      {
+        const struct gi_gfid *gfid = &gi_fan_reply(&f.ask.fan, (unsigned)i)->rsp.stat.gfid;
+
+        if (!gi_gfid_equal(gfid, &right) && remove_empty(d, fop, loc, (unsigned)i, gfid))
+          cleared = true;
+      }
+    }
+    di_found_end(&f);
+  }
+  di_unlock(d, fop, &locks);
+  return cleared;
+}
+
+/* ---- all of it ---- */
 
 /* The name of the directory: the one it was found by, or the last one known. */
 static bool

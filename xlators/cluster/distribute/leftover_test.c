@@ -5,6 +5,8 @@
  */
 #include "xlators/cluster/distribute/spread-fixture.h"
 
+#include "libglusterish/extension.h"
+
 /* The file is on the last of four subvolumes, whatever its name. */
 static void
 say_on_the_last(struct gi_fop *fop, void *arg)
@@ -154,6 +156,69 @@ test_file_with_a_note_keeps_its_name(void **state)
   fake_stack_free(s);
 }
 
+/* ---- different directories of one name ---- */
+
+#define OTHER_DIR 20
+#define NEW_DIR 21
+
+static enum { WRONG, NONE, RIGHT } first_has;
+
+static void
+say_several(struct gi_fop *fop, void *arg)
+{
+  bool first = arg == &parts[0];
+
+  if (!fop->loc.name && gi_fop_gfid(fop)->b[0] == DIR_GFID)
+    say_dir(fop, arg);
+  else if (first && first_has == NONE)
+    gi_fop_fail(fop, ENOENT);
+  else
+    attr_of(&fop->rsp.stat, first && first_has == WRONG ? OTHER_DIR : NEW_DIR, S_IFDIR | 0755);
+}
+
+static void
+see_rmdir(struct gi_fop *fop, void *arg)
+{
+  struct gi_gfid gfid;
+
+  assert_true(gi_dict_get_gfid(fop->xdata, GI_EXPECTED_KEY, &gfid));
+  assert_int_equal(gfid.b[0], OTHER_DIR);
+  first_has = NONE;
+}
+
+static void
+see_mkdir(struct gi_fop *fop, void *arg)
+{
+  first_has = RIGHT;
+  attr_of(&fop->rsp.stat, NEW_DIR, S_IFDIR | 0755);
+}
+
+/* Where the name belongs it is decided: an empty one elsewhere goes, one with something in it stays, and the name is EIO. */
+static void
+test_different_directories_of_one_name(void **state)
+{
+  for (unsigned empty = 0; empty < 2; empty++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 2));
+
+    first_has = WRONG;
+    for (unsigned i = 0; i < 2; i++)
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_several, .arg = &parts[i]});
+    if (empty)
+      fake_script(s, 0, GI_FOP_RMDIR, (struct fake_reply){.fill = see_rmdir});
+    else
+      fake_script(s, 0, GI_FOP_RMDIR, (struct fake_reply){.ret = -1, .err = ENOTEMPTY});
+    fake_script(s, 0, GI_FOP_MKDIR, (struct fake_reply){.fill = see_mkdir});
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.err, empty ? 0 : EIO);
+    if (empty)
+      assert_int_equal(f->rsp.stat.gfid.b[0], NEW_DIR);
+    assert_int_equal(first_has, empty ? RIGHT : WRONG);
+    assert_int_equal(fake_count(s, 1, GI_FOP_RMDIR), 0);
+    fake_stack_free(s);
+  }
+}
+
 /* ---- a linkto file that leads nowhere ---- */
 
 static bool stray;
@@ -242,6 +307,7 @@ main(void)
       cmocka_unit_test(test_file_with_a_note_keeps_its_name),
       cmocka_unit_test(test_stray_linkto_is_nothing_that_exists),
       cmocka_unit_test(test_stray_linkto_is_no_further_name),
+      cmocka_unit_test(test_different_directories_of_one_name),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

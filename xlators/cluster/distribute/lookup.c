@@ -264,6 +264,31 @@ half_renamed(const struct di *d, const struct gi_fop *fop, const struct di_found
   return noted >= 0 && fop->loc.name && (f->absent || f->file || d->up == di_all(d));
 }
 
+static enum gi_verdict everywhere(struct di *d, struct gi_fop *fop, int hashed);
+
+static bool
+contradict(const struct di_found *f)
+{
+  const struct gi_gfid *gfid = &gi_fan_reply(&f->ask.fan, (unsigned)__builtin_ctzll(f->dir))->rsp.stat.gfid;
+
+  return di_found_of(f, gfid) != f->dir;
+}
+
+static enum gi_verdict
+judge_dir(struct di *d, struct gi_fop *fop, struct di_found *f, int hashed)
+{
+  struct di_fop *df = di_fop_of(fop, d);
+
+  if (contradict(f) && fop->loc.name && hashed >= 0 && !f->failed && !df->cleared) {
+    struct gi_loc loc = name_of(fop);
+
+    df->cleared = true;
+    if (di_clear_name(d, fop, &loc, (unsigned)hashed))
+      return everywhere(d, fop, hashed);
+  }
+  return found_dir(d, fop, f);
+}
+
 static enum gi_verdict
 judge(struct di *d, struct gi_fop *fop, struct di_found *f, int hashed)
 {
@@ -281,7 +306,7 @@ judge(struct di *d, struct gi_fop *fop, struct di_found *f, int hashed)
   if (f->file && f->dir)
     return gi_fop_fail(fop, EIO);
   if (f->dir)
-    return found_dir(d, fop, f);
+    return judge_dir(d, fop, f, hashed);
   if (!f->file) {
     if (named && !f->failed)
       remove_strays(d, fop, hashed, f->linkto);
