@@ -288,7 +288,7 @@ unlink_once(struct di *d, struct gi_fop *fop, bool *again)
   const struct di_layout *l;
   struct di_locks locks = {0};
   struct gi_iatt stat;
-  int child, hashed, err = di_resolve(d, fop, &fop->loc, &child, &stat);
+  int child, hashed, arrived = -1, err = di_resolve(d, fop, &fop->loc, &child, &stat);
 
   *again = false;
   if (!err && child < 0)
@@ -306,6 +306,10 @@ unlink_once(struct di *d, struct gi_fop *fop, bool *again)
     return ENOTCONN; /* it belongs to one that is down, which may have a linkto file */
   if (hashed >= 0 && hashed != child)
     err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc);
+  if (!err && hashed >= 0 && hashed != child)
+    arrived = di_arrived_at(d, fop, &stat.gfid, (unsigned)child);
+  if (arrived >= 0)
+    err = EAGAIN;
   *again = err == EAGAIN;
   if (!err) {
     expect(d, fop, &stat.gfid);
@@ -315,6 +319,8 @@ unlink_once(struct di *d, struct gi_fop *fop, bool *again)
   if (!err && hashed >= 0 && hashed != child)
     GI_IGNORE(di_linkto_remove(d, fop, &fop->loc, (unsigned)hashed, false)); /* then a lookup does */
   di_unlock(d, fop, &locks);
+  if (arrived >= 0)
+    di_end_move(d, fop, &stat.gfid, (unsigned)arrived);
   return err;
 }
 

@@ -52,7 +52,11 @@ say_almost_moved(struct gi_fop *fop, void *arg)
     say_dir(fop, arg);
     return;
   }
-  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? 0644 : 0644 | DI_MOVING));
+  if (fop->loc.name && strcmp(fop->loc.name, "other") == 0) {
+    gi_fop_fail(fop, ENOENT);
+    return;
+  }
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? 0644u : strchr(ends, 'R') ? DI_LINKTO_MODE : 0644u | DI_MOVING));
   fop->rsp.stat.mtime.sec = target ? 7 : 5;
   if (!target || !ended)
     gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".linkto", target ? "child-0" : "child-1");
@@ -72,17 +76,23 @@ see_end(struct gi_fop *fop, void *arg)
 }
 
 static void
-test_lookup_ends_a_move_with_all_attributes(void **state)
+script_almost_moved(struct fake_stack *s)
 {
-  struct fake_stack *s = stack_with_dir(2, 0);
-  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 2));
-
   ends[0] = '\0';
   for (unsigned i = 0; i < 2; i++) {
     fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_almost_moved, .arg = &parts[i]});
     fake_script_always(s, i, GI_FOP_SETATTR, (struct fake_reply){.fill = see_end, .arg = &parts[i]});
     fake_script_always(s, i, GI_FOP_REMOVEXATTR, (struct fake_reply){.fill = see_end, .arg = &parts[i]});
   }
+}
+
+static void
+test_lookup_ends_a_move_with_all_attributes(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 2));
+
+  script_almost_moved(s);
   fake_submit(s, f);
   assert_int_equal(f->rsp.ret, 0);
   assert_string_equal(ends, "TRX");
@@ -107,6 +117,29 @@ test_target_waits_for_a_source_that_is_down(void **state)
     fake_submit(s, f);
     assert_int_equal(f->rsp.err, ENOTCONN);
     assert_int_equal(fake_count(s, 1, GI_FOP_REMOVEXATTR) + fake_count(s, 1, GI_FOP_STAT), 0);
+    fake_stack_free(s);
+  }
+}
+
+/* It was found where it came from; then the target became the file, and who moved it was killed. The other copy would keep the name. */
+static void
+test_names_change_after_a_move_has_ended(void **state)
+{
+  static const enum gi_fop_kind kinds[] = {GI_FOP_UNLINK, GI_FOP_RENAME};
+
+  for (unsigned i = 0; i < 2; i++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    struct gi_fop *f = entry_fop(s, kinds[i], name_on(1, 2));
+
+    fake_script(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_linkto, .arg = s->x->children[0]->name});
+    script_almost_moved(s);
+    if (kinds[i] == GI_FOP_RENAME)
+      gi_fop_set_entry(f, &f->loc2, fake_inode(s, DIR_GFID), "other");
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.ret, 0);
+    assert_string_equal(ends, "TRX");
+    assert_int_equal(fake_count(s, 0, kinds[i]), 0);
+    assert_int_equal(fake_count(s, 1, kinds[i]), 1);
     fake_stack_free(s);
   }
 }
@@ -304,6 +337,7 @@ main(void)
       cmocka_unit_test(test_link_to_a_name_that_is_elsewhere),
       cmocka_unit_test(test_lookup_ends_a_move_with_all_attributes),
       cmocka_unit_test(test_target_waits_for_a_source_that_is_down),
+      cmocka_unit_test(test_names_change_after_a_move_has_ended),
       cmocka_unit_test(test_file_with_a_note_keeps_its_name),
       cmocka_unit_test(test_stray_linkto_is_nothing_that_exists),
       cmocka_unit_test(test_stray_linkto_is_no_further_name),

@@ -172,6 +172,37 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
   return !wait && (err == EACCES || err == EBUSY) ? EAGAIN : err; /* EBUSY: somebody has a lock of a user there */
 }
 
+int
+di_arrived_at(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child)
+{
+  struct gi_loc object = {.gfid = *gfid};
+  struct di_found f;
+  const struct gi_fop *reply;
+  int at = -1;
+
+  di_find(d, fop, &object, 1ull << child, &f);
+  reply = gi_fan_reply(&f.ask.fan, child);
+  if (f.file && di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata))
+    at = di_linkto_target(d, reply);
+  di_found_end(&f);
+  return at >= 0 && at != (int)child && still_unfinished(d, fop, gfid, (unsigned)at) ? at : -1;
+}
+
+void
+di_end_move(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned at)
+{
+  struct gi_loc object = {.gfid = *gfid};
+  struct di_found f;
+  unsigned source;
+
+  GI_ASSERT(at < d->n);
+  di_find(d, fop, &object, 1ull << at, &f);
+  if (f.file && di_is_unfinished(d, gi_fan_reply(&f.ask.fan, at)))
+    GI_IGNORE(
+        di_finish_move(d, fop, gi_fan_reply(&f.ask.fan, at), at, true, &source)); /* who looks again sees what came of it */
+  di_found_end(&f);
+}
+
 /* ---- descriptors ---- */
 
 static bool

@@ -33,6 +33,8 @@ struct moving {
   unsigned src_hashed, dst_hashed;
   bool left;    /* something is left where no lookup comes */
   bool renamed; /* the linkto file of the old name has become that of the new one */
+  int arrived;  /* the subvolume where one of both has been moved to by who was killed then; -1: none */
+  struct gi_gfid arrived_gfid;
   struct di_locks locks;
 };
 
@@ -115,24 +117,31 @@ is_free(struct moving *m)
   return absent;
 }
 
+/* The name is still that of the file on `child`, which is not a file elsewhere too. */
+static bool
+still_is(struct moving *m, const struct gi_loc *loc, const struct gi_gfid *gfid, unsigned child)
+{
+  struct di_found f;
+  const struct gi_fop *reply;
+  bool same, moving;
+
+  di_find(m->d, m->fop, loc, 1ull << child, &f);
+  reply = gi_fan_reply(&f.ask.fan, child);
+  same = f.file && gi_gfid_equal(&reply->rsp.stat.gfid, gfid);
+  moving = same && di_is_moving(m->d, &reply->rsp.stat, reply->rsp.xdata);
+  di_found_end(&f);
+  m->arrived = moving ? di_arrived_at(m->d, m->fop, gfid, child) : -1;
+  m->arrived_gfid = *gfid;
+  return same && m->arrived < 0;
+}
+
 /* Both names are still what they were: nobody can change that now. */
 static bool
 unchanged(struct moving *m)
 {
-  struct di_found f;
-  bool same;
-
-  di_find(m->d, m->fop, &m->fop->loc, 1ull << m->src_cached, &f);
-  same = f.file && gi_gfid_equal(&gi_fan_reply(&f.ask.fan, (unsigned)m->src_cached)->rsp.stat.gfid, &m->src.gfid);
-  di_found_end(&f);
-  if (!same || m->dst_cached < 0)
-    return same && is_free(m);
-  unsigned at = (unsigned)m->dst_cached;
-
-  di_find(m->d, m->fop, &m->fop->loc2, 1ull << at, &f);
-  same = f.file && gi_gfid_equal(&gi_fan_reply(&f.ask.fan, at)->rsp.stat.gfid, &m->dst.gfid);
-  di_found_end(&f);
-  return same;
+  if (!still_is(m, &m->fop->loc, &m->src.gfid, (unsigned)m->src_cached))
+    return false;
+  return m->dst_cached < 0 ? is_free(m) : still_is(m, &m->fop->loc2, &m->dst.gfid, (unsigned)m->dst_cached);
 }
 
 /* ---- the steps ---- */
@@ -338,6 +347,8 @@ move_once(struct moving *m)
   if (!err)
     err = move_file(m);
   di_unlock(m->d, m->fop, &m->locks);
+  if (err == EAGAIN && m->arrived >= 0)
+    di_end_move(m->d, m->fop, &m->arrived_gfid, (unsigned)m->arrived);
   return err;
 }
 
@@ -368,7 +379,7 @@ move(struct di *d, struct gi_fop *fop)
   enum gi_verdict v = GI_ANSWERED;
 
   for (int i = 0; i < DI_ATTEMPTS; i++) {
-    struct moving m = {.d = d, .fop = fop};
+    struct moving m = {.d = d, .fop = fop, .arrived = -1};
     int err = find_all(&m);
 
     if (err)
