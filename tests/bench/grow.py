@@ -6,17 +6,24 @@
 Files and directories are made, renamed (over others too), written, read, listed and removed until the file STOP exists; then everything is compared
 once more. Each answer must be what the model says: a listing shows each name once and none that is not there, a file has its bytes, what is gone is
 gone. Status 0: so it was. -KIND leaves a kind of operation out: -rename, -replace, -rename_dir, -make …. The same seed does the same operations, up to when it is stopped.
+
+With GROW_MOUNTS=FILE the mount may be killed and made anew, each of which changes what is in the file ("-": there is none): what was answered before holds,
+and the operation that was under way is done or not done.
 """
 import errno
 import os
 import random
 import stat
 import sys
+import time
+import zlib
 
 top, seed, stop = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 members = int(sys.argv[4]) if len(sys.argv) > 4 else 60
 rnd = random.Random(seed)
+counter = os.environ.get("GROW_MOUNTS")
 tree = {}  # path below top -> bytes of a file, or None: a directory
+doubt = None  # how to find out whether what is under way was done; None: it changes nothing
 last = []
 serial = 0
 
@@ -42,51 +49,67 @@ def some_bytes():
     return rnd.randbytes(rnd.choice([0, 1, 100, 4096, 20000, 150000]))
 
 def op_make():
+    global doubt
     path, data = fresh(rnd.choice(dirs()), "f"), some_bytes()
     last.append("make %s, %d bytes" % (path, len(data)))
+    doubt = one_of(path, False, *{data[:n] for n in range(0, len(data) + 1, 4096)}, data)
     fd = os.open(full(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     os.write(fd, data)
     os.close(fd)
     tree[path] = data
+    doubt = None
 
 def op_mkdir():
+    global doubt
     path = fresh(rnd.choice([d for d in dirs() if d.count("/") < 3]), "d")
     last.append("mkdir " + path)
+    doubt = one_of(path, False, None)
     os.mkdir(full(path))
     tree[path] = None
+    doubt = None
 
 def op_rename():
+    global doubt
     src = rnd.choice(files())
     dst = fresh(rnd.choice(dirs()), "r")
     last.append("rename %s %s" % (src, dst))
+    doubt = moved_or_not(src, dst)
     os.rename(full(src), full(dst))
     tree[dst] = tree.pop(src)
+    doubt = None
     gone(src)
 
 def op_replace():
+    global doubt
     src, dst = rnd.sample(files(), 2)
     last.append("replace %s by %s" % (dst, src))
+    doubt = moved_or_not(src, dst)
     os.rename(full(src), full(dst))
     tree[dst] = tree.pop(src)
+    doubt = None
     gone(src)
     op_read(dst)
 
 def op_rename_dir():
+    global doubt
     all_dirs = dirs()[1:]
     src = rnd.choice(all_dirs)
     into = [d for d in dirs() if not (d + "/").startswith(src + "/") and d.count("/") < 3]
     dst = fresh(rnd.choice(into), "e")
     last.append("rename the directory %s %s" % (src, dst))
+    doubt = moved_or_not(src, dst)
     os.rename(full(src), full(dst))
     for p in sorted(tree):
         if p == src or p.startswith(src + "/"):
             tree[dst + p[len(src):]] = tree.pop(p)
 
 def op_write():
+    global doubt
     path, piece = rnd.choice(files()), rnd.randbytes(rnd.choice([1, 500, 8192]))
     data = tree[path]
     at = rnd.randrange(len(data) + 1)
     last.append("write %s, %d bytes at %d" % (path, len(piece), at))
+    doubt = one_of(path, data, data[:at] + piece + data[at + len(piece):])
     fd = os.open(full(path), os.O_WRONLY)
     os.pwrite(fd, piece, at)
     os.close(fd)
@@ -102,20 +125,26 @@ def op_chmod():
         fail("%s has the mode %o, not %o" % (path, got, mode))
 
 def op_remove():
+    global doubt
     path = rnd.choice(files())
     last.append("remove " + path)
+    doubt = one_of(path, tree[path], False)
     os.unlink(full(path))
     del tree[path]
+    doubt = None
     gone(path)
 
 def op_rmdir():
+    global doubt
     empty = [d for d in dirs()[1:] if not any(p.startswith(d + "/") for p in tree)]
     if not empty:
         return
     path = rnd.choice(empty)
     last.append("rmdir " + path)
+    doubt = one_of(path, None, False)
     os.rmdir(full(path))
     del tree[path]
+    doubt = None
     gone(path)
 
 def op_read(path=None):
@@ -145,6 +174,81 @@ def gone(path):
         raise
     fail(path + " is still there")
 
+# ---- the mount is killed ----
+
+def at_path(path):
+    """What is there: bytes, None: a directory, or False: nothing."""
+    try:
+        if stat.S_ISDIR(os.lstat(full(path)).st_mode):
+            return None
+        with open(full(path), "rb") as f:
+            return f.read()
+    except FileNotFoundError:
+        return False
+
+def describe(data):
+    return "nothing" if data is False else "a directory" if data is None else "%d bytes, %08x" % (len(data), zlib.crc32(data))
+
+def one_of(path, *possible):
+    """One path: it has become one of these, and is that from now on."""
+    def settle():
+        is_now = at_path(path)
+        if not any(is_now is p if p is None or p is False else is_now == p for p in possible):
+            fail("%s is none of what it could be: %s, not one of %s" % (path, describe(is_now), ", ".join(map(describe, possible[-2:]))))
+        if is_now is False:
+            tree.pop(path, None)
+        else:
+            tree[path] = is_now
+    return settle
+
+def moved_or_not(src, dst):
+    def settle():
+        inside = [p for p in sorted(tree) if p == src or p.startswith(src + "/")]
+        was, there, here = tree.get(dst, False), at_path(dst), at_path(src)
+        if here is not False and there == was:
+            return
+        if here is not False or there is False or there != tree[src]:
+            fail("%s was renamed to %s by half" % (src, dst))
+        for p in inside:
+            tree[dst + p[len(src):]] = tree.pop(p)
+    return settle
+
+def mounts():
+    """How often there was a mount; "-": there is none."""
+    with open(counter) as f:
+        return f.read().strip()
+
+def wait_for_mount():
+    end = time.monotonic() + 120
+    while mounts() == "-":
+        if time.monotonic() > end:
+            fail("there is no mount")
+        time.sleep(0.05)
+    return mounts()
+
+def killed():
+    """An error came because the mount is another one now. Then when that can be used."""
+    global mounted, kills
+    if not counter or mounts() == mounted:
+        return False
+    mounted = wait_for_mount()
+    kills += 1
+    last.append("the mount was killed")
+    return True
+
+mounted, kills = counter and wait_for_mount(), 0
+
+def attempt(kind):
+    global doubt
+    try:
+        kind()
+    except OSError:
+        if not killed():
+            raise
+        if doubt:
+            doubt()
+    doubt = None
+
 operations = [(op_rename, 8), (op_replace, 4), (op_rename_dir, 1), (op_make, 3), (op_remove, 2), (op_write, 4), (op_read, 4), (op_list, 2), (op_chmod, 1),
               (op_mkdir, 1), (op_rmdir, 1)]
 operations = [(o, w) for o, w in operations if o.__name__.replace("op_", "-", 1) not in sys.argv[5:]]
@@ -152,9 +256,9 @@ kinds, weights = [o for o, _ in operations], [w for _, w in operations]
 done = 0
 try:
     for _ in range(6):
-        op_mkdir()
+        attempt(op_mkdir)
     for _ in range(members):
-        op_make()
+        attempt(op_make)
     while not os.path.exists(stop):
         n = len(files())
         kind = rnd.choices(kinds, weights)[0]
@@ -162,7 +266,7 @@ try:
             kind = op_make
         if kind is op_make and n > 2 * members or kind is op_mkdir and len(dirs()) > 20:
             kind = op_read
-        kind()
+        attempt(kind)
         done += 1
     last.append("the end")
     for p in dirs():
@@ -172,4 +276,4 @@ try:
 except OSError as e:
     fail(str(e))
 
-print("%d operations, %d names" % (done, len(tree)))
+print("%d operations, %d names" % (done, len(tree)) + (", %d times killed" % kills if counter else ""))
