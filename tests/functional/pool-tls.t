@@ -132,6 +132,15 @@ ok "from both bricks" test -s "$WORK/again/lines"
 umount "$WORK/again"
 nok "and nothing is of the authority before" named_before
 
+alone() { grep -q "volume v: bricks here take the new password alone" "$WORK/n$1/log/glusterishd.log"; }
+ok "bricks take the new password alone" within 60 alone 1
+ok "of both nodes" within 10 alone 2
+# The first mount has no credentials, and hears nothing of the daemon any more.
+deaf=$(pgrep -f "mount-m.log")
+sleep 1
+like "$(cat "$WORK"/n[12]/log/bricks/*.log | grep "is trusted no more: its user")" "PID:$deaf-" "a mount that cannot hear of it is a client as others from then on"
+is "$(cat "$WORK"/n[12]/log/bricks/*.log | grep "is trusted no more: its user" | grep -v "PID:$deaf-")" "" "and whatever else runs on a node has shown it"
+
 # ---- off ----
 
 umount "$WORK/joe"

@@ -184,7 +184,7 @@ member_gone(void *arg, const struct gd_key_answer *a)
     gi_timer_set(&d->timer, 0);
     return;
   }
-  if (unknown && d->encryption)
+  if (unknown && d->encryption && op->gd->tls)
     tell(op, "TLS has another authority: \"pool tls rotate\" makes what the machines of clients need to trust no other one");
   struct parting p = parting_new(op->gd);
   parting_put(&p, gi_asprintf(GD_PREFIX "node/%s", gi_gfid_text(&d->id, uuid)), NULL);

@@ -375,9 +375,20 @@ may_stay(struct server *sv, struct gi_rpc_peer *p, const struct sv_client *c)
 {
   enum verdict by_name = check_name(sv, p, c->bound);
   if (by_name == SV_REJECT || c->trusted)
-    return by_name != SV_REJECT && is_user(sv, c->bound, c->user);
+    return by_name != SV_REJECT;
   enum verdict by_address = check_address(sv, p, c->bound, c->subdir_path);
   return by_address != SV_REJECT && (by_name == SV_ACCEPT || by_address == SV_ACCEPT);
+}
+
+/* Whose password counts no more loses what it gave, and the other rules decide. */
+static void
+trust_anew(const struct server *sv, struct sv_client *c)
+{
+  if (!sv_opts(sv)->dynamic_auth || !c->trusted || is_user(sv, c->bound, c->user))
+    return;
+  gi_log(GI_LOG_WARNING, sv->x->name, GI_MSG_SERVER + 33,
+         "client %s from %s is trusted no more: its user name does not count now", c->uid, c->address);
+  c->trusted = false;
 }
 
 /* NULL: the rules let it in. */
@@ -388,7 +399,7 @@ refusal(struct server *sv, struct gi_rpc_peer *p, const struct sv_client *c)
     return c->key[0] ? "its key was removed (auth.client-keys)" : "it has shown no key of the volume (auth.client-key)";
   if (!sv_opts(sv)->dynamic_auth || may_stay(sv, p, c))
     return NULL;
-  return c->trusted ? "its user name counts no more" : "no longer allowed by auth.allow, auth.reject or auth.ssl-allow";
+  return "no longer allowed by auth.allow, auth.reject or auth.ssl-allow";
 }
 
 static void
@@ -397,7 +408,11 @@ recheck(struct gi_rpc_peer *p, void *arg)
   struct server *sv = arg;
   struct sv_peer *peer = gi_rpc_peer_private(p);
   GI_ASSERT(!peer || peer->magic == SV_PEER_MAGIC);
-  const char *why = peer && peer->client ? refusal(sv, p, peer->client) : NULL;
+  struct sv_client *c = peer ? peer->client : NULL;
+  if (!c)
+    return;
+  trust_anew(sv, c);
+  const char *why = refusal(sv, p, c);
   if (!why)
     return;
   gi_log(GI_LOG_WARNING, sv->x->name, GI_MSG_SERVER + 32, "%s is shown the door: %s", gi_conn_peer(gi_rpc_peer_conn(p)), why);

@@ -85,6 +85,13 @@ test_another_password_while_both_run(void **state)
   bench_turn(b, 50);
   assert_int_equal(b->client->events[GI_EVENT_CHILD_UP], 1);
   bench_free(b);
+  /* where anybody may come it stays, as anybody */
+  b = bench_new("option auth.login.child-0.allow joe\noption auth.login.joe.password secret\n",
+                "option username joe\noption password secret\n", true);
+  bench_set_option(b->server, "auth.login.child-0.allow", "jane");
+  bench_turn(b, 50);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_DOWN], 0);
+  bench_free(b);
 }
 
 /* ---- certificates ---- */
