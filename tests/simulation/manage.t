@@ -14,7 +14,8 @@ result() {
 }
 
 declare -A from=(["miss what others changed"]=50) # the seeds that are tried, where others tell soon enough in those before
-bugs=("change definitions though the lock is lost" "miss what others changed" "store what the conditions forbid")
+bugs=("change definitions though the lock is lost" "miss what others changed" "store what the conditions forbid"
+  "keep the authority whose key a node takes along" "keep the passwords that a node takes along")
 "$MANAGE" --list | grep -qxF "${bugs[0]}" || bugs=() # this build is not configured with --enable-mutants
 echo "1..$((3 + ${#bugs[@]}))"
 out=$("$MANAGE" --seeds 1..$SEEDS)

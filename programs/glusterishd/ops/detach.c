@@ -5,6 +5,7 @@
  * one transaction that removes it.
  */
 #include "programs/glusterishd/pool/pool.h"
+#include "libglusterish/mutants.h"
 
 #include <errno.h>
 #include <string.h>
@@ -192,7 +193,7 @@ member_gone(void *arg, const struct gd_key_answer *a)
     parting_put(&p, gi_strdup(GD_SECRET_KEY), secret);
   if (d->encryption)
     parting_put(&p, gi_strdup(GD_ENCRYPTION_KEY), gi_strdup(d->encryption));
-  if (unknown)
+  if (unknown && !GI_BROKEN("keep the passwords that a node takes along"))
     change_logins(&p, op->gd);
   gd_commit_keys_if(op, p.ifs, p.nifs, p.puts, p.nputs, detach_stored);
   parting_clear(&p);

@@ -8,6 +8,7 @@
 #include "programs/glusterishd/pool/credential.h"
 #include "programs/glusterishd/pool/pool.h"
 #include "programs/glusterishd/tls/authority.h"
+#include "libglusterish/mutants.h"
 
 #include <errno.h>
 #include <string.h>
@@ -88,7 +89,7 @@ gd_encryption_without(struct gd *gd, const struct gi_gfid *node, const uint8_t *
   json_t *doc = gd_authority_load(dir);
   int ret = 0;
   *text = NULL;
-  if (doc && next)
+  if (doc && next && !GI_BROKEN("keep the authority whose key a node takes along"))
     ret = gd_authority_succeed(dir, doc, err);
   else if (doc)
     gd_authority_node_left(doc, gi_gfid_text(node, uuid), true);

@@ -16,8 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NODES 4   /* the last one comes and goes */
-#define MEMBERS 3 /* the others */
+#define NODES 4    /* the last one comes and goes */
+#define MEMBERS 3  /* the others */
+#define TLS_EACH 4 /* seeds */
 #define THINK_MAX (4 * SIM_S)
 #define LOOK (100 * SIM_MS)
 #define FAULT_EVERY (4 * SIM_S)
@@ -30,6 +31,7 @@ struct run {
   struct rules *rules;
   struct sim_rng rng, fault_rng;
   bool over; /* no new commands and faults */
+  bool tls;
   uint64_t commands, answered, good;
   struct admin {
     struct run *run;
@@ -67,6 +69,8 @@ choose(struct admin *a)
                            key, key);
   if (n < 86)
     return sim_command_new(a->node, 7, "{\"command\":\"volume delete\",\"volume\":\"new\"}");
+  if (n < 92 && r->tls && !key)
+    return sim_command_new(a->node, 1, "{\"command\":\"pool tls\",\"action\":\"rotate\",\"authority\":true}");
   if (n < 92)
     return sim_command_new(a->node, 15,
                            "{\"command\":\"volume replace-brick\",\"volume\":\"two\",\"source\":\"10.0.0.2:DIR/1/two%u\","
@@ -271,7 +275,9 @@ setup(struct run *r)
          order(r, 0, 4,
                "{\"command\":\"volume create\",\"volume\":\"two\",\"replica\":2,\"force\":true,"
                "\"bricks\":[\"10.0.0.1:DIR/0/two\",\"10.0.0.2:DIR/1/two0\"]}") &&
-         order(r, 2, 8, "{\"command\":\"volume start\",\"volume\":\"two\"}");
+         order(r, 2, 8, "{\"command\":\"volume start\",\"volume\":\"two\"}") &&
+         (!r->tls || (order(r, 0, 1, "{\"command\":\"pool tls\",\"action\":\"enable\"}") &&
+                      order(r, 1, 1, "{\"command\":\"pool tls\",\"action\":\"client\",\"name\":\"joe\"}")));
 }
 
 static void
@@ -328,6 +334,7 @@ static bool
 run_seed(uint64_t seed, uint64_t seconds)
 {
   struct run r = {.w = sim_world_new(seed), .rng = sim_rng_new(seed, 9ull << 32), .fault_rng = sim_rng_new(seed, 10ull << 32)};
+  r.tls = seed % TLS_EACH == 0;
   log_world = r.w;
   gi_log_set_clock(log_clock);
   sim_net_new(r.w);

@@ -99,6 +99,47 @@ check_volume(struct rules *r, struct sim_store *s, struct gd *gd, const struct g
   gd_volume_free(is);
 }
 
+/* ---- a node leaves ---- */
+
+static const struct gd_key_put *
+put_of(const struct gd_key_put *puts, unsigned nputs, const char *key)
+{
+  for (unsigned i = 0; i < nputs; i++)
+    if (strcmp(puts[i].key, key) == 0)
+      return &puts[i];
+  return NULL;
+}
+
+/* Has the member of the document another value in the transaction than in the store? */
+static bool
+is_changed(const struct gd_key_put *puts, unsigned nputs, const struct gd_key_pair *old, const char *member)
+{
+  const struct gd_key_put *put = put_of(puts, nputs, old->key);
+  json_t *was = json_loads(old->value, 0, NULL), *is = put && put->value ? json_loads(put->value, 0, NULL) : NULL;
+  bool changed = is && !json_equal(json_object_get(was, member), json_object_get(is, member));
+  json_decref(was);
+  json_decref(is);
+  return changed;
+}
+
+/* While some node cannot be told a new secret there is none, and nothing else would help. */
+static void
+check_parting(struct rules *r, const struct sim_store *s, const struct gd_key_put *puts, unsigned nputs)
+{
+  bool leaves = false;
+  for (unsigned i = 0; i < nputs; i++)
+    leaves |= !puts[i].value && strncmp(puts[i].key, GD_PREFIX "node/", strlen(GD_PREFIX "node/")) == 0;
+  if (!leaves || !put_of(puts, nputs, GD_SECRET_KEY))
+    return;
+  for (unsigned i = 0; i < s->keys.n; i++) {
+    const struct gd_key_pair *old = &s->keys.pair[i];
+    if (strncmp(old->key, VOLUME, strlen(VOLUME)) == 0 && !is_changed(puts, nputs, old, "password"))
+      sim_violation(r->all->w, "a node leaves that knows the password of %s", old->key);
+    if (strcmp(old->key, GD_ENCRYPTION_KEY) == 0 && !is_changed(puts, nputs, old, "certificate"))
+      sim_violation(r->all->w, "a node leaves that has the key of the authority");
+  }
+}
+
 static void
 changing(void *arg, struct sim_store *s, unsigned n, const struct gd_key_put *puts, unsigned nputs)
 {
@@ -114,6 +155,7 @@ changing(void *arg, struct sim_store *s, unsigned n, const struct gd_key_put *pu
   gi_gfid_text(&r->all->node[n].id, uuid);
   if (pool && (!lock || strcmp(lock->value, uuid) != 0))
     sim_violation(r->all->w, "node %u changes %s without the lock", n, puts[0].key);
+  check_parting(r, s, puts, nputs);
   for (unsigned i = 0; i < r->all->n && !gd; i++)
     gd = r->all->node[i].gd; /* the asker has died meanwhile */
   for (unsigned i = 0; i < nputs && gd; i++)

@@ -8,6 +8,8 @@
  *   - a generation of a definition means the same wherever it is in force;
  *   - a change that was acknowledged is stored; one that was refused is not,
  *     then and later;
+ *   - a node that leaves takes nothing along: what removes it and changes the
+ *     secret changes the authority of TLS and the passwords of all volumes, too;
  *   - one process serves a brick (process.c).
  */
 #ifndef SIM_RULES_H
