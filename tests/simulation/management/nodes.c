@@ -7,6 +7,7 @@
 #include "programs/glusterishd/tls/authority.h"
 
 #include <errno.h>
+#include <openssl/pem.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -381,6 +382,21 @@ check_secret(struct agreement *a, struct sim_store *s)
   return a->ok;
 }
 
+/* Is the node's certificate of that authority? */
+static bool
+is_signed(const char *dir, const char *authority)
+{
+  GI_CLEANUP_FREE char *path = gi_asprintf("%s/node.pem", dir);
+  BIO *one = BIO_new_file(path, "r"), *other = BIO_new_mem_buf(authority, -1);
+  X509 *cert = one ? PEM_read_bio_X509(one, NULL, NULL, NULL) : NULL, *ca = PEM_read_bio_X509(other, NULL, NULL, NULL);
+  bool is = cert && ca && X509_verify(cert, X509_get0_pubkey(ca)) == 1;
+  X509_free(cert);
+  X509_free(ca);
+  BIO_free(one);
+  BIO_free(other);
+  return is;
+}
+
 /* The pool's credentials of TLS are those of the store, and in force. */
 static bool
 check_encryption(struct agreement *a, const struct sim_store *s)
@@ -395,6 +411,8 @@ check_encryption(struct agreement *a, const struct sim_store *s)
   json_object_del(own, "key");
   if (!json_equal(stored, own) && (stored || own))
     differ(a, "node %u: the credentials of TLS are not those of the store", a->node->n);
+  if (stored && !is_signed(dir, json_string_value(json_object_get(stored, "certificate"))))
+    differ(a, "node %u: its certificate is of another authority", a->node->n);
   if (!mode || strcmp(mode, is) != 0)
     differ(a, "node %u: TLS is %s instead of %s", a->node->n, is, mode);
   json_decref(stored);
