@@ -29,13 +29,14 @@
 #define SOCKET "store:1" /* the name of a unix socket must look like an address */
 #define PAUSE_MIN (1 * GI_NSEC_PER_SEC)
 #define PAUSE_MAX (5 * GI_NSEC_PER_SEC) /* a disk that has room again is not waited for longer */
+#define STOP_NS (10 * GI_NSEC_PER_SEC)  /* it ends in order, or not */
 #define LONG_LIFE (30 * GI_NSEC_PER_SEC)
 #define MSG (GI_MSG_MGMT + 260)
 
 struct gd_etcd {
   struct gd_pool *pool;
   struct gd_watch watch;
-  struct gi_timer timer; /* the pause before the next start */
+  struct gi_timer timer; /* the pause before the next start; until it is ended the hard way */
   uint64_t started, pause;
   bool renewed; /* it ends to begin again, with what it goes by now */
   char *dir, *socket, *pidfile;
@@ -100,6 +101,7 @@ gone(void *arg, unsigned events)
   gd_unwatch(&e->watch);
   unlink(e->pidfile);
   if (e->renewed) {
+    gi_timer_cancel(&e->timer);
     start(e);
     return;
   }
@@ -270,7 +272,13 @@ start(struct gd_etcd *e)
 static void
 expired(void *arg)
 {
-  start(arg);
+  struct gd_etcd *e = arg;
+  if (e->watch.fd < 0) {
+    start(e);
+    return;
+  }
+  gi_log(GI_LOG_WARNING, GD_NAME, MSG + 7, "the store's process on this node does not end: it is killed");
+  gd_watch_signal(&e->watch, SIGKILL);
 }
 
 static struct gd_etcd *
@@ -295,7 +303,7 @@ gd_etcd_start(struct gd_pool *p)
   return e;
 }
 
-/* A certificate is read at each handshake, whom it trusts when it starts. */
+/* A certificate is read at each handshake, also while the process has not ended yet; whom it trusts when it starts. */
 void
 gd_etcd_renew(struct gd_etcd *e, bool restart)
 {
@@ -304,17 +312,16 @@ gd_etcd_renew(struct gd_etcd *e, bool restart)
   char uuid[GI_UUID_TEXT];
   struct gi_error err = {0};
   gi_gfid_text(&p->gd->uuid, uuid);
-  if (restart) {
-    e->renewed = true;
-    if (e->watch.fd >= 0)
-      gd_watch_signal(&e->watch, SIGTERM);
-    else
-      gi_timer_set(&e->timer, 0);
-    return;
-  }
   if (gd_store_cert(p->trusts, p->ntrusts, gd_secret_shown(p), uuid, p->address, e->dir, user, &err))
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 6, "%s", err.text);
-  keep(p);
+  if (!restart) {
+    keep(p);
+    return;
+  }
+  e->renewed = true;
+  if (e->watch.fd >= 0)
+    gd_watch_signal(&e->watch, SIGTERM);
+  gi_timer_set(&e->timer, e->watch.fd >= 0 ? STOP_NS : 0);
 }
 
 void

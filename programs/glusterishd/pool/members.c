@@ -292,10 +292,10 @@ gd_members_move_own(struct gd_pool *p)
   set_own_url(p, url);
   gi_free(p->address);
   p->address = gi_strdup(p->store);
+  if (p->etcd) /* before the address is kept: were this daemon to die in between, it would not be done again */
+    gd_etcd_renew(p->etcd, true);
   if (gd_pool_save(p->gd, &err))
     gi_log(GI_LOG_ERROR, GD_NAME, MSG + 1, "%s", err.text);
-  if (p->etcd)
-    gd_etcd_renew(p->etcd, true);
 }
 
 void
