@@ -20,6 +20,8 @@ struct gi_ctx {
   char process_id[256];       /* the client identity sent in SETVOLUME: uuid text + host, pid, time */
   const char *volfile_server; /* host of the management daemon, NULL if the volfile is a file */
   int volfile_server_port;
+  const char *home; /* the management daemon that told the volfile last, in numbers: it knows of bricks elsewhere; NULL: none */
+  int home_port;
   const char *secure_access; /* the file that wants TLS to management daemons, if it exists (rpc/tls.h); NULL: none does */
   bool secure_mgmt;          /* TLS even without it */
   struct gi_tls *mgmt_tls;   /* of connections to management daemons (rpc/tls.h), the program's; NULL: plain */

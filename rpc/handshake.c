@@ -82,6 +82,7 @@ struct gi_mgmt {
   unsigned nplaces, next;
   struct gi_list lanes; /* struct lane */
   struct lane *home;    /* one of them; NULL: it is looked for */
+  char *last;           /* the address of the last one; NULL: there was none */
   bool seeking;         /* a round is under way */
   bool met;             /* in this round a daemon took the connection */
   bool failed;          /* in this round a lane ended */
@@ -116,6 +117,7 @@ destroy(struct gi_mgmt *m)
   gi_free(m->key);
   gi_free(m->text);
   gi_free(m->brick);
+  gi_free(m->last);
   m->magic = 0;
   gi_free(m);
 }
@@ -256,12 +258,24 @@ stop_seeking(struct gi_mgmt *m)
     gi_resolve_cancel(&m->host[i].resolve);
 }
 
+/* Kept when it goes: it may be back before another one is found. */
+static void
+note_home(struct gi_mgmt *m)
+{
+  char *address = gi_strdup(m->home->at.address);
+  gi_free(m->last);
+  m->last = address;
+  m->ctx->home = m->last;
+  m->ctx->home_port = m->home->at.port;
+}
+
 static void
 settle_at(struct gi_mgmt *m, struct lane *home)
 {
   bool new = m->home != home;
   stop_seeking(m);
   m->home = home;
+  note_home(m);
   gi_list_foreach_safe(l, &m->lanes, struct lane, link)
     if (l != home)
       lane_free(l);
@@ -730,6 +744,7 @@ gi_mgmt_free(struct gi_mgmt **mp)
     return;
   GI_CHECK(m, MGMT_MAGIC);
   m->dead = true;
+  m->ctx->home = NULL;
   enter(m);
   stop_seeking(m);
   tell_port(m, GI_PMAP_SIGNOUT, 0, signout_answered); /* what is queued still leaves at an orderly close */

@@ -8,6 +8,7 @@
  */
 #include "programs/glusterishd/doors.h"
 #include "programs/glusterishd/ops/op.h"
+#include "programs/glusterishd/pool/pool.h"
 
 #include <errno.h>
 #include <string.h>
@@ -185,6 +186,25 @@ brick_by_path(struct gd *gd, const char *path)
   return NULL;
 }
 
+/* The port of this node's brick PATH, or of HOST:PATH, which may be another node's that has told it; 0: none is known to who asks. */
+static int
+port_of(struct gd *gd, const struct gi_rpc_request *req, const char *text)
+{
+  const char *path = strstr(text, ":/");
+  if (text[0] == '/') {
+    const struct gd_brick *b = brick_by_path(gd, text);
+    return b && b->signed_in && gd_door_may_find(gd, req, b->volume) ? b->port : 0;
+  }
+  gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
+    for (unsigned i = 0; path && i < v->nbricks; i++) {
+      const struct gd_brick *b = &v->bricks[i];
+      if (strcmp(b->path, path + 1) == 0 && strlen(b->host) == (size_t)(path - text) &&
+          memcmp(b->host, text, (size_t)(path - text)) == 0)
+        return gd_door_may_find(gd, req, v) ? gd_ports_get(gd, b) : 0;
+    }
+  return 0;
+}
+
 static void
 answer_two(struct gi_rpc_request *req, int ret, int code)
 {
@@ -206,14 +226,14 @@ port_by_brick(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
     gi_rpc_answer_status(req, GI_RPC_GARBAGE);
     return;
   }
-  const struct gd_brick *b = brick_by_path(gd, path);
-  bool known = b && b->signed_in && b->port && gd_door_may_find(gd, req, b->volume);
+  int port = port_of(gd, req, path);
+  bool known = port != 0;
   struct gi_xdr_out out = {0};
   gi_rpc_answer_begin(req, &out);
   gi_xdr_put_u32(&out, known ? 0 : (uint32_t)-1);
   gi_xdr_put_u32(&out, 0);
   gi_xdr_put_u32(&out, 0);
-  gi_xdr_put_u32(&out, known ? (uint32_t)b->port : 0);
+  gi_xdr_put_u32(&out, (uint32_t)port);
   gi_rpc_answer_send(req, &out, NULL);
 }
 
@@ -382,6 +402,7 @@ gd_services_statedump(struct gd *gd, const char *host, int32_t pid)
 static void
 news(void *arg)
 {
+  gd_ports_tell(arg, NULL);
   gd_services_changed(arg);
 }
 

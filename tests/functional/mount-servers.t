@@ -34,6 +34,10 @@ is "$(home "$WORK/m")" "${ADDR[1]}:24007" "which is asked"
 kill -STOP "${NODE_PID[1]}" # until the mount has noticed
 ok "a server that hangs is passed by" helper "${ADDR[1]},${ADDR[2]}" "$WORK/hang" defaults
 is "$(home "$WORK/hang")" "${ADDR[2]}:24007" "for the next one"
+has_brick() { grep -q "connected to ${ADDR[$2]}:[0-9]*, attached" "$1.log"; }
+ok "which knows where the brick of the node that hangs serves" within 20 has_brick "$WORK/hang" 1
+for i in 2 3; do ok "as the others do ($i)" within 20 has_brick "$WORK/hang" "$i"; done
+ok "so a file has all copies" sh -c 'echo all >"$0/hang/all" && cmp "$0/b1/brick/all" "$0/b2/brick/all" && cmp "$0/b1/brick/all" "$0/b3/brick/all"' "$WORK"
 
 # ---- one that is not there, and names ----
 

@@ -163,7 +163,7 @@ call(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   static const struct {
     const char *name;
     void (*fn)(struct gd *gd, struct gi_rpc_request *req, const json_t *in);
-  } calls[] = {{"store", ask_store}, {"settle", gd_follow_settle}, {"run", gd_gather_asked}};
+  } calls[] = {{"store", ask_store}, {"settle", gd_follow_settle}, {"run", gd_gather_asked}, {"ports", gd_ports_told}};
   json_t *in = gd_door_closed(arg, req, GD_ASK_CALL) ? NULL : get_request(req);
   if (!in || (!only_reads(in) && gd_door_closed(arg, req, GD_ASK_NODE))) {
     json_decref(in);

@@ -330,6 +330,7 @@ static void
 proved(void *arg, const json_t *reply)
 {
   struct gd_node *n = arg;
+  gd_ports_tell(n->gd, n);
   if (n->gd->heard)
     n->gd->heard(n->gd, json_integer_value(json_object_get(reply, "epoch")));
 }
@@ -375,6 +376,7 @@ node_free(struct gd_node *n)
   gd_link_free(&n->connection);
   gd_hosts_free(&n->hosts, &n->nhosts);
   gd_hosts_free(&n->seen, &n->nseen);
+  json_decref(n->ports);
   gi_free(n);
 }
 

@@ -76,6 +76,7 @@ struct gd_node {
   unsigned nseen;
   char **seen; /* addresses in numbers where it has proved itself lately */
   struct gd_link *connection;
+  json_t *ports;       /* of its bricks, by path, as it told last; NULL: it has told none */
   char version[64];    /* that it said it runs, and its operating version */
   unsigned op_version; /* 0: it has said nothing yet */
 };
@@ -183,6 +184,14 @@ void gd_call_cancel(struct gd_call **c); /* nobody is called; NULL is fine */
 
 bool gd_node_connected(const struct gd_node *n);
 struct gd_call *gd_node_call(struct gd_node *n, json_t *request, unsigned timeout_ms, gd_call_fn *fn, void *arg);
+
+/* ---- ports.c ---- */
+
+/* The nodes, or one of them, are told where this node's bricks serve, so that clients find these while this daemon does not answer. */
+void gd_ports_tell(struct gd *gd, struct gd_node *to);
+void gd_ports_told(struct gd *gd, struct gi_rpc_request *req, const json_t *in); /* by a node; is answered */
+int gd_ports_get(const struct gd *gd,
+                 const struct gd_brick *b); /* of a brick of this node, or as its node told last; 0: not known */
 
 /* ---- node-services.c ---- */
 

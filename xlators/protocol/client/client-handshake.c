@@ -19,7 +19,10 @@
 #include <stdlib.h>
 
 #define CL_MGMT_PORT 24007
-#define CL_PROGRAMS_MAX 64 /* a longer list is nonsense */
+#define CL_PORT_NS \
+  (1 * GI_NSEC_PER_SEC)     /* the daemon of the brick's host answers from memory; if not, twice that, and so on … */
+#define CL_PORT_DOUBLINGS 4 /* … so often */
+#define CL_PROGRAMS_MAX 64  /* a longer list is nonsense */
 
 const struct gi_caller cl_nobody = {.owner = {.len = 4}};
 
@@ -78,18 +81,61 @@ cl_enter(struct client *c, enum cl_state next)
 /* ---- giving up and trying again ---- */
 
 static void
+cl_greet(struct client *c, int port)
+{
+  GI_ASSERT(port > 0);
+  gi_timer_cancel(&c->port_timer);
+  c->port = port;
+  cl_enter(c, CL_GREET);
+  gi_rpc_client_disconnect(c->mgmt, "the port is known");
+  gi_rpc_client_connect(c->conn[0].rpc, cl_host(c), port);
+}
+
+static void
 cl_attempt(struct client *c)
 {
   int port = (int)cl_opts(c)->remote_port;
   if (port) {
-    c->port = port;
-    cl_enter(c, CL_GREET);
-    gi_rpc_client_connect(c->conn[0].rpc, cl_host(c), port);
+    cl_greet(c, port);
     return;
   }
   cl_enter(c, CL_PORTMAP);
+  c->asks_home = false;
+  gi_timer_set(&c->port_timer, CL_PORT_NS << c->late);
   gi_rpc_client_set_tls(c->mgmt, c->x->ctx->mgmt_tls);
   gi_rpc_client_connect(c->mgmt, cl_host(c), cl_mgmt_port(c));
+}
+
+/* The daemon that was asked for the port does not answer, or does not know it. The one that told the volfile may know it, and else the brick
+ * may be where it was: it says itself which brick it is. */
+static void
+cl_port_unknown(struct client *c, const char *why)
+{
+  const struct gi_ctx *ctx = c->x->ctx;
+  GI_ASSERT(c->state == CL_PORTMAP);
+  bool same = ctx->home && strcmp(ctx->home, cl_host(c)) == 0 && ctx->home_port == cl_mgmt_port(c);
+  if (!c->asks_home && ctx->home && !same) {
+    GI_PROBE("client: asks another daemon for the port");
+    c->asks_home = true;
+    gi_timer_set(&c->port_timer, CL_PORT_NS);
+    gi_rpc_client_connect(c->mgmt, ctx->home, ctx->home_port);
+  } else if (c->last_port) {
+    GI_PROBE("client: tries the port that the brick had");
+    cl_greet(c, c->last_port);
+  } else {
+    cl_lost(c, why);
+  }
+}
+
+void
+cl_port_late(void *arg)
+{
+  struct client *c = arg;
+  if (c->state != CL_PORTMAP)
+    return;
+  if (!c->asks_home && c->late < CL_PORT_DOUBLINGS)
+    c->late++;
+  cl_port_unknown(c, "the management daemon does not answer");
 }
 
 static void
@@ -113,6 +159,7 @@ cl_drop_connections(struct client *c, const char *why)
 {
   c->generation++;
   c->usable = false;
+  gi_timer_cancel(&c->port_timer);
   gi_promise_made(c->x, (struct gi_promised){0});
   gi_rpc_client_disconnect(c->mgmt, why);
   for (unsigned i = 0; i < c->nconns; i++)
@@ -152,6 +199,7 @@ void
 cl_move(struct client *c)
 {
   c->volume_id[0] = '\0';
+  c->last_port = 0;
   cl_lost(c, "another brick takes its place");
   cl_fds_spoil(c);
   cl_hurry(c); /* the failures were those of the old one */
@@ -176,21 +224,23 @@ cl_port_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
   if (c->state != CL_PORTMAP || reply->status == -ENOTCONN)
     return; /* `down` follows, or somebody gave up already */
   if (reply->status != 0 || reply->accept != GI_RPC_SUCCESS) {
-    cl_lost(c, "the management daemon has no portmapper");
+    cl_port_unknown(c, "the management daemon has no portmapper");
     return;
   }
   int32_t ret = (int32_t)gi_xdr_get_u32(&reply->in);
   gi_xdr_get_u32(&reply->in); /* errno: always 0 */
   gi_xdr_get_u32(&reply->in); /* status */
   uint32_t port = gi_xdr_get_u32(&reply->in);
-  if (reply->in.failed || ret < 0 || port == 0 || port > 65535) {
+  bool known = !reply->in.failed && ret >= 0 && port > 0 && port <= 65535;
+  if (!known && c->asks_home) {
+    cl_port_unknown(c, "no management daemon knows a port of the brick");
+    return;
+  }
+  if (!known) {
     cl_lost(c, "the brick is not running (the portmapper knows no port of it)");
     return;
   }
-  c->port = (int)port;
-  cl_enter(c, CL_GREET);
-  gi_rpc_client_disconnect(c->mgmt, "the port is known");
-  gi_rpc_client_connect(c->conn[0].rpc, cl_host(c), c->port);
+  cl_greet(c, (int)port);
 }
 
 static void
@@ -202,7 +252,7 @@ cl_mgmt_up(struct gi_rpc_client *rpc, void *arg)
     return;
   struct gi_xdr_out out = {0};
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_PORTMAP, GI_VERS_PORTMAP, GI_PMAP_PORTBYBRICK, GI_AUTH_V2, &cl_nobody);
-  gi_xdr_put_string(&out, cl_opts(c)->remote_subvolume);
+  gi_xdr_put_string(&out, c->asks_home ? c->brick : cl_opts(c)->remote_subvolume);
   gi_rpc_call_send(rpc, xid, &out, NULL, false, cl_port_reply, c);
 }
 
@@ -212,7 +262,7 @@ cl_mgmt_down(struct gi_rpc_client *rpc, void *arg)
   struct client *c = arg;
   GI_ASSERT(rpc == c->mgmt);
   if (c->state == CL_PORTMAP)
-    cl_lost(c, "no connection to the management daemon");
+    cl_port_unknown(c, "no connection to the management daemon");
 }
 
 const struct gi_rpc_client_ops cl_mgmt_ops = {.up = cl_mgmt_up, .down = cl_mgmt_down};
@@ -411,6 +461,8 @@ cl_reopened(struct client *c)
   GI_ASSERT(c->reopening == 0 && c->joining == 0 && !c->usable);
   cl_enter(c, CL_READY);
   c->usable = true;
+  c->last_port = c->port;
+  c->late = 0;
   c->metrics.connects++;
   gi_rpc_client_reset_backoff(c->mgmt);
   gi_log(GI_LOG_INFO, c->x->name, GI_MSG_CLIENT + 4, "connected to %s:%d, attached to %s%s%s", cl_host(c), c->port,

@@ -438,6 +438,7 @@ cl_init(struct gi_xlator *x, struct gi_error *err)
   gi_tls_commit(&c->tls);
   cl_locks_init(c);
   cl_give_back_init(c);
+  gi_timer_init(&c->port_timer, x->reactor, cl_port_late, c);
   cl_name_brick(c);
   x->metrics = &c->metrics;
   gi_reactor_set_poll(x->reactor, (uint64_t)cl_opts(c)->busy_poll_us * 1000);
@@ -451,6 +452,7 @@ cl_finish(struct gi_xlator *x)
   cl_stop(c);
   GI_ASSERT(c->state == CL_IDLE && !c->usable);
   gi_timer_finish(&c->retake);
+  gi_timer_finish(&c->port_timer);
   cl_give_back_finish(c);
   x->private = x->metrics = NULL;
   x->waits_what = NULL;

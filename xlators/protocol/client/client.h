@@ -123,6 +123,7 @@ struct client {
   uint32_t attempt;             /* RECON_NO: attempts that reached SETVOLUME */
   uint32_t generation;          /* of the connections: replies of an older one mean nothing */
   int port;                     /* of the brick, this generation */
+  int last_port;                /* where it served last; 0: nowhere yet */
   unsigned joining;             /* SETVOLUMEs outstanding in CL_JOIN */
   unsigned reopening;           /* re-opens and locks outstanding in CL_REOPEN */
   bool peer_is_ours;
@@ -131,8 +132,11 @@ struct client {
   struct gi_promised promise; /* by what the brick said (promise.h) */
   char volume_id[GI_UUID_TEXT];
   char identity[1024];
-  char *brick;        /* "host:subvolume": what operations wait for */
-  struct gi_list fds; /* struct cl_fd */
+  char *brick;                /* "host:subvolume": what operations wait for */
+  bool asks_home;             /* CL_PORTMAP: the daemon of the brick's host does not answer, so another one is asked */
+  unsigned late;              /* times, since the brick was ready last */
+  struct gi_timer port_timer; /* … when it has not answered until then */
+  struct gi_list fds;         /* struct cl_fd */
   struct gi_timer retake;
   struct cl_metrics metrics;
   uint64_t sent[GI_FOP_MAX];    /* messages by kind */
@@ -165,6 +169,7 @@ void cl_assert(const struct client *c);          /* asserts what always holds be
 void cl_connect(struct client *c);               /* from CL_IDLE */
 void cl_lost(struct client *c, const char *why); /* any state: give the connections up and try again later */
 void cl_introduce_again(struct client *c);       /* the options have another name or password; client-handshake.c */
+void cl_port_late(void *arg);                    /* the daemon that was asked for the port has not answered */
 void cl_move(struct client *c);                  /* the options name another brick: leave this one, descriptors are bad */
 void cl_hurry(struct client *c); /* the brick may be there now: what waits for the next attempt waits no longer */
 void cl_shut(struct client *c);  /* to CL_IDLE; outstanding calls are answered */

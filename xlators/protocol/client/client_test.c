@@ -568,6 +568,22 @@ test_moves_to_another_brick(void **state)
   bench_free(other);
 }
 
+/* No daemon tells the port any more: the brick is looked for where it served last. */
+static void
+test_the_last_port_is_tried(void **state)
+{
+  struct bench *b = bench_new(NULL, "option management-port 1\n", true); /* nobody is there */
+  struct client *c = b->client->x->private;
+  assert_int_equal(c->last_port, b->port);
+  bench_set_option(b->client, "remote-port", "0");
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
+  bench_turn(b, 300);
+  assert_int_equal(b->client->events[GI_EVENT_CHILD_UP], 1); /* that may be another brick */
+  c->last_port = b->port;
+  assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
+  bench_free(b);
+}
+
 static void
 test_options_are_checked(void **state)
 {
@@ -603,6 +619,7 @@ main(void)
       cmocka_unit_test(test_ping_timeout_fits_the_peer),
       cmocka_unit_test(test_round_trip_is_told),
       cmocka_unit_test(test_moves_to_another_brick),
+      cmocka_unit_test(test_the_last_port_is_tried),
       cmocka_unit_test(test_options_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
