@@ -16,7 +16,7 @@
 #define CALM (16 * SIM_S) /* a lease has run out, and everybody has read what is stored */
 #define CALLS_MAX 60      /* of one command, and more */
 #define SOON (5 * SIM_S)
-#define PATIENT (40 * SIM_S) /* bricks come and go meanwhile, or members of the store come to know each other */
+#define PATIENT (40 * SIM_S) /* bricks come and go meanwhile */
 
 struct walk {
   const char *name;
@@ -542,7 +542,7 @@ static const struct walk walks[] = {
      started_wide, drains},
     {"rebalance start", 0, 3, 11, "{\"command\":\"volume rebalance\",\"volume\":\"vol\",\"action\":\"start\"}", started_wide,
      rebalances},
-    {"peer probe", 0, 3, 1, "{\"command\":\"peer probe\",\"host\":\"10.0.0.4\"}", NULL, fourth_has_come, {NULL}, PATIENT},
+    {"peer probe", 0, 3, 1, "{\"command\":\"peer probe\",\"host\":\"10.0.0.4\"}", NULL, fourth_has_come, {NULL}, SOON},
     {"the first peer probe", 0, 1, 1, "{\"command\":\"peer probe\",\"host\":\"10.0.0.2\"}", alone_with_volume, second_has_come},
     {"peer detach", 0, 3, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\"}", NULL, third_has_left, {NULL}, SOON},
     {"peer detach of one that is away", 0, 3, 2, "{\"command\":\"peer detach\",\"host\":\"10.0.0.3\",\"force\":true}",
