@@ -33,6 +33,7 @@ struct admit {
   struct gi_gfid id;
   int port;
   bool begun;    /* the pool, by this */
+  bool promoted; /* the second member of the store, by this: the two come to know each other now */
   bool recovers; /* nobody comes: the store is made anew */
   uint64_t until;
   struct gi_timer timer;
@@ -94,12 +95,12 @@ is_without_majority(int code)
   return code == ETIMEDOUT || code == EHOSTUNREACH || code == GD_UNSURE;
 }
 
-/* Is it to be tried again? A store that has just begun takes its time. One that was there a moment ago was waited for as long as any command
- * does, and has lost its majority. */
+/* Is it to be tried again? A store that has just begun, or has another voter, takes its time. One that was there a moment ago was waited for
+ * as long as any command does, and has lost its majority. */
 static bool
 tries_again(const struct admit *c, int code)
 {
-  return patient(c) && (c->begun || !is_without_majority(code));
+  return patient(c) && (c->begun || c->promoted || !is_without_majority(code));
 }
 
 /* ---- taking back ---- */
@@ -315,9 +316,8 @@ static void
 promoted(void *arg, const struct gd_key_answer *a)
 {
   struct admit *c = arg;
-  if (a->code && !tries_again(c, a->code) && is_without_majority(a->code))
-    take_back(c, a->code, a->why);
-  else if (a->code && !patient(c))
+  c->promoted |= !a->code || is_without_majority(a->code);
+  if (a->code && !patient(c))
     take_back(c, EIO, "the second node's store has not caught up with the first one's: try again later");
   else
     soon(c, add_member, a->code ? LOOK_NS : 0);
