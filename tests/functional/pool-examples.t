@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The examples of doc/operating.md, one after the other as they stand there, in a pool of machines that are named as there. Those about
-# encryption have a test of their own.
+# encryption and of machines that are known by numbers (pool-recover.t) have tests of their own.
 [ "$(id -u)" = 0 ] && [ -z "${OWN_MOUNTS:-}" ] && OWN_MOUNTS=1 exec unshare -m --propagation private bash "$0" "$@"
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/pool.sh"
@@ -26,7 +26,7 @@ token=
 take() {
   local n=$1 words
   shift
-  words=$(sed -E "s,(n[1-4]):/bricks,\1:$WORK/B\1,g; s,/Bn,/b,g; s,TOKEN,$token,; s, /mnt\$, $WORK/m," <<<"$*")
+  words=$(sed -E "s,(n[1-4]):/bricks,\1:$WORK/B\1,g; s,/Bn,/b,g; s,TOKEN,$token,; s, /root/, $WORK/,; s, /mnt\$, $WORK/m," <<<"$*")
   case $words in
   *' volume create '* | *' node replace '*) words="$words force" ;; # all bricks are on the disk of the system here
   mount*)
@@ -64,7 +64,7 @@ take() {
 }
 while read -r line; do
   case $line in
-  *'pool tls'*) ;;
+  *'pool tls'* | *'peer update 10.'*) ;;
   n[1-4]'# '*) take "${line:1:1}" "${line#n?# }" ;;
   *) take 1 "$line" ;;
   esac

@@ -74,4 +74,22 @@ ok "both" within 30 in_file 3 user.a=c
 ok "and are members again" within 60 all_vote
 ok "a change from there" within 30 gi_on 3 volume set one user.a d
 ok "is known here" within 30 in_file 1 user.a=d
+
+# ---- two machines of three are renumbered at once ----
+
+for i in 2 3; do
+  ip -n "gp$$n$i" addr flush dev eth0 && ip -n "gp$$n$i" addr add "$POOL_NET.6$i/24" dev eth0
+done
+like "$(gi_on 1 volume set one user.a e 2>&1)" "no majority|not reachable" "two nodes have other addresses: nothing can be changed"
+ok "the store is made anew" gi_on 1 pool recover --force-new
+ok "and told where the second node is" within 10 gi_on 1 peer update "$POOL_NET.99" "$POOL_NET.62"
+ok "and the third" within 10 gi_on 1 peer update "${ADDR[3]}" "$POOL_NET.63"
+for i in 2 3; do ADDR[$i]=$POOL_NET.6$i; done
+ok "all are connected" within 40 all_connected
+ok "something is changed" within 20 gi_on 1 volume set one user.a e
+ok "and known to one" within 30 in_file 2 user.a=e
+ok "and the other" within 30 in_file 3 user.a=e
+ok "all are members" within 90 all_vote
+ok "a change from there" within 30 gi_on 3 volume set one user.a f
+ok "is known, too" within 30 in_file 1 user.a=f
 done_testing
