@@ -125,11 +125,13 @@ const struct gi_extension gi_extensions[] = {
      "The caller has come to the file by a name; ESTALE if it has none any more and is only kept for those who have it open."},
     {NULL,
      {GI_CONTENT_KEY, GI_CONTENT_STAT_KEY},
-     "xdata of OPEN, and of its answer",
+     "xdata of OPEN and of LOOKUP by name, and of its answer",
      "client",
      "0.1",
      "The content is wanted if it has no more bytes than this number (0: only attributes are), unless the attributes are still "
-     "those given. In the answer: the attributes, and the content."},
+     "those given. In the answer: the attributes, and the content. In the answer to LOOKUP they are there only if the caller "
+     "may "
+     "open the file to read it."},
     {NULL,
      {GI_SYNC_KEY},
      "xdata of WRITE, and of its answer",

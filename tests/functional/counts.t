@@ -64,6 +64,11 @@ costs "a new file" 40 3 7.2 'for ((i = 0; i < 40; i++)); do : >new$i; done'
 costs "its attributes, a moment later" 40 0.2 0.2 'stat new{0..39} >/dev/null'
 costs "a rename" 40 6.6 4.6 'for ((i = 0; i < 40; i++)); do mv -T new$i old$i; done'
 costs "a removal" 40 3.6 6.6 'rm old{0..39}'
+mkdir small
+for ((i = 0; i < 40; i++)); do echo $i >small/$i; done
+sync -f small
+echo 3 >/proc/sys/vm/drop_caches
+costs "a cold small file" 40 1.3 6 'cat small/{0..39} >/dev/null'
 
 # The kernel pushes its times before each fsync: they go with the write.
 cd / && umount "$WORK/m"

@@ -12,6 +12,8 @@
  */
 #include "xlators/features/access-control/access-control.h"
 
+#include "libglusterish/content.h"
+
 static void
 strip(struct gi_fop *fop, const char *key)
 {
@@ -19,15 +21,30 @@ strip(struct gi_fop *fop, const char *key)
     gi_dict_del(gi_fop_rsp_xdata(fop), key);
 }
 
+static bool
+may_read(struct gi_xlator *x, const struct gi_fop *fop)
+{
+  struct gi_inode *inode = gi_inode_find(fop->graph, &fop->rsp.stat.gfid);
+  const struct ac_inode *ai = inode ? ac_inode(x, inode) : NULL;
+  bool may = ai && ai->known && ac_allows(ai, &fop->caller, AC_R);
+  gi_inode_unref(&inode);
+  return may;
+}
+
+/* Content goes to whoever could open the file, and with it the word that he can (extension.h). */
 static void
 complete_lookup(struct gi_xlator *x, struct gi_fop *fop)
 {
   const struct ac_fop *af = gi_fop_private(fop, x);
-  ac_learn(x, fop, &fop->rsp.stat, fop->rsp.xdata);
-  if (!af->asked_access)
-    strip(fop, AC_ACCESS_KEY);
-  if (!af->asked_default)
-    strip(fop, AC_DEFAULT_KEY);
+  if (af->learns) {
+    ac_learn(x, fop, &fop->rsp.stat, fop->rsp.xdata);
+    if (!af->asked_access)
+      strip(fop, AC_ACCESS_KEY);
+    if (!af->asked_default)
+      strip(fop, AC_DEFAULT_KEY);
+  }
+  if (gi_dict_get(fop->rsp.xdata, GI_CONTENT_STAT_KEY) && !ac_super(&fop->caller) && !may_read(x, fop))
+    gi_content_drop(fop);
 }
 
 /* What was just made needs no look-up: its ACLs are the ones it was given. */

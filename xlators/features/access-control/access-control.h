@@ -52,7 +52,8 @@ struct ac_inode {
 struct ac_fop {
   uint8_t fetches;                  /* attempts to learn what is needed */
   bool missing;                     /* what is needed does not exist: storage says so better */
-  bool asked_access, asked_default; /* LOOKUP: the client wants the ACLs itself */
+  bool learns;                      /* LOOKUP: its answer tells both ACLs */
+  bool asked_access, asked_default; /* and the client wants them itself */
   struct ac_acl *access, *dflt;     /* a creation: what the new object gets; owned */
 };
 

@@ -51,6 +51,54 @@ know(struct fake_stack *s, struct object *o)
   assert_null(gi_dict_get(f->rsp.xdata, "system.posix_acl_access")); /* nobody asked for it */
 }
 
+static void
+fill_with_content(struct gi_fop *fop, void *arg)
+{
+  fill(fop, arg);
+  if (!gi_dict_get(fop->xdata, GI_CONTENT_KEY))
+    return;
+  gi_dict_set_iatt(gi_fop_rsp_xdata(fop), GI_CONTENT_STAT_KEY, &fop->rsp.stat);
+  gi_dict_set_bin(fop->rsp.xdata, GI_CONTENT_KEY, "abc", 3);
+}
+
+static bool
+finds_content(struct fake_stack *s, struct object *o, uint32_t uid, bool inode)
+{
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill_with_content, .arg = o});
+  struct gi_fop *f = fake_fop(s, GI_FOP_LOOKUP);
+  f->caller.uid = f->caller.gid = uid;
+  gi_fop_set_entry(f, &f->loc, fake_inode(s, 1), "name");
+  if (inode)
+    gi_loc_set_inode(&f->loc, fake_inode(s, o->n));
+  gi_dict_set_uint(gi_fop_xdata(f), GI_CONTENT_KEY, 100);
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  bool has = gi_dict_get(f->rsp.xdata, GI_CONTENT_KEY) != NULL;
+  assert_int_equal(has, gi_dict_get(f->rsp.xdata, GI_CONTENT_STAT_KEY) != NULL);
+  return has;
+}
+
+/* As an open would tell. */
+static void
+test_content_of_a_lookup_is_for_who_may_read(void **state)
+{
+  struct fake_stack *s = fake_stack_new("features/access-control", NULL, 1);
+  struct object dir = {.n = 1, .mode = S_IFDIR | 0755}, o = {.n = 5, .mode = S_IFREG | 0640, .uid = OWNER, .gid = GROUP};
+  struct object listed = o;
+  listed.n = 6;
+  listed.access = acl_named;
+  listed.access_len = sizeof(acl_named);
+  know(s, &dir);
+  for (unsigned known = 0; known < 2; known++) {
+    assert_true(finds_content(s, &o, OWNER, known));
+    assert_false(finds_content(s, &o, OWNER + 1, known));
+    assert_true(finds_content(s, &o, 0, known));
+    assert_true(finds_content(s, &listed, 2000, known));
+    assert_false(finds_content(s, &listed, 2001, known));
+  }
+  fake_stack_free(s);
+}
+
 static struct gi_fop *
 as(struct fake_stack *s, enum gi_fop_kind kind, uint8_t n, uint32_t uid)
 {
@@ -411,6 +459,7 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_content_of_a_lookup_is_for_who_may_read),
       cmocka_unit_test(test_transparent),
       cmocka_unit_test(test_mode),
       cmocka_unit_test(test_acl),

@@ -9,6 +9,8 @@
  */
 #include "xlators/features/access-control/access-control.h"
 
+#include "libglusterish/content.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -60,7 +62,8 @@ ac_lookup(struct gi_xlator *x, struct gi_fop *fop)
       return gi_fop_fail(fop, err);
   }
   if (fop->loc.inode && ac_inode(x, fop->loc.inode)->known)
-    return GI_PASS;
+    return gi_content_asked(fop) ? GI_PASS_TELL : GI_PASS;
+  af->learns = true;
   af->asked_access = gi_dict_get(fop->xdata, AC_ACCESS_KEY) != NULL;
   af->asked_default = gi_dict_get(fop->xdata, AC_DEFAULT_KEY) != NULL;
   struct gi_dict *ask = gi_fop_xdata(fop);

@@ -127,12 +127,26 @@ lk_mandatory_cancel(struct gi_xlator *x, struct gi_fop *fop)
   lk_ready_run(x, &ready);
 }
 
+/* Reading is asked for by READ, which a lock may bind. */
+static void
+wants_no_content(struct gi_xlator *x, struct gi_fop *fop)
+{
+  if ((lk_options(x)->mandatory != LK_MANDATORY_OFF || lk_options(x)->enforce) && gi_dict_get(fop->xdata, GI_CONTENT_KEY))
+    gi_dict_set_uint(gi_fop_xdata(fop), GI_CONTENT_KEY, 0);
+}
+
+enum gi_verdict
+lk_mandatory_lookup(struct gi_xlator *x, struct gi_fop *fop)
+{
+  wants_no_content(x, fop);
+  return lk_counts(x, fop);
+}
+
 enum gi_verdict
 lk_mandatory_open(struct gi_xlator *x, struct gi_fop *fop)
 {
   uint32_t flags = fop->args.flags;
-  if ((lk_options(x)->mandatory != LK_MANDATORY_OFF || lk_options(x)->enforce) && gi_dict_get(fop->xdata, GI_CONTENT_KEY))
-    gi_dict_set_uint(gi_fop_xdata(fop), GI_CONTENT_KEY, 0); /* reading is asked for by READ, which a lock may bind */
+  wants_no_content(x, fop);
   if (lk_options(x)->mandatory == LK_MANDATORY_OFF || fop->caller.pid < 0 || !(flags & O_TRUNC))
     return lk_counts(x, fop);
   const struct lk_inode *li = lk_inode_peek(x, gi_fop_inode(fop));

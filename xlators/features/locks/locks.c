@@ -282,6 +282,7 @@ GI_XLATOR_EXPORT = {
             [GI_FOP_SETACTIVELK] = lk_setactive,
             [GI_FOP_GETXATTR] = lk_clear_getxattr,
             [GI_FOP_FGETXATTR] = lk_clear_getxattr,
+            [GI_FOP_LOOKUP] = lk_mandatory_lookup,
             [GI_FOP_OPEN] = lk_mandatory_open,
             [GI_FOP_READ] = lk_mandatory_io,
             [GI_FOP_WRITE] = lk_mandatory_io,

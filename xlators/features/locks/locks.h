@@ -264,7 +264,7 @@ bool lk_past_unbroken(const struct lk_inode *li, const struct lk_posix *l); /* i
 void lk_past_free(struct lk_inode *li);
 
 /* ---- locks-mandatory.c ---- */
-gi_fop_fn lk_mandatory_io, lk_mandatory_open, lk_mandatory_mark;
+gi_fop_fn lk_mandatory_io, lk_mandatory_lookup, lk_mandatory_open, lk_mandatory_mark;
 void lk_mandatory_retry(struct gi_xlator *x, struct lk_inode *li, struct gi_list *ready);
 void lk_mandatory_cancel(struct gi_xlator *x, struct gi_fop *fop);
 /* Whether the reply of this kind must be seen to learn about mandatory locking; may add to the request. */

@@ -497,14 +497,18 @@ test_mandatory(void **state)
   fake_stack_free(s);
 }
 
-/* Else an open would read what a lock binds. */
+/* Else an open, or a lookup before it, would read what a lock binds. */
 static void
 test_no_content_with_an_open_where_locks_bind(void **state)
 {
-  for (unsigned on = 0; on < 2; on++) {
+  for (unsigned i = 0; i < 4; i++) {
+    bool on = i & 1;
     struct fake_stack *s = setup(on ? "option mandatory-locking file\n" : NULL);
-    struct gi_fop *f = owned(s, GI_FOP_OPEN, 0);
-    gi_fop_set_fd(f, fake_fd(s, 5));
+    struct gi_fop *f = owned(s, i < 2 ? GI_FOP_OPEN : GI_FOP_LOOKUP, 0);
+    if (i < 2)
+      gi_fop_set_fd(f, fake_fd(s, 5));
+    else
+      gi_fop_set_entry(f, &f->loc, fake_inode(s, 1), "name");
     uint64_t max = 1;
     gi_dict_set_uint(gi_fop_xdata(f), GI_CONTENT_KEY, 100);
     fake_submit(s, f);

@@ -10,6 +10,8 @@
  */
 #include "xlators/features/shard/shard.h"
 
+#include "libglusterish/content.h"
+
 struct cutting {
   uint64_t size;
 };
@@ -241,10 +243,7 @@ sh_open(struct sh_file *file, struct gi_fop *fop)
   if (!file->sh->x->graph->promise)
     look_again(file);
   fop->args.flags &= ~(uint32_t)(O_APPEND | O_TRUNC);
-  if (gi_dict_get(fop->xdata, GI_CONTENT_KEY)) { /* it would be that of the first block */
-    gi_dict_del(gi_fop_xdata(fop), GI_CONTENT_KEY);
-    gi_dict_del(fop->xdata, GI_CONTENT_STAT_KEY);
-  }
+  gi_content_unask(fop); /* it would be that of the first block */
   int err = sh_pass(file->sh, fop);
 
   return !err && cuts ? truncate_opened(file, fop) : err;

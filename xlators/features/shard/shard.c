@@ -9,6 +9,8 @@
  */
 #include "xlators/features/shard/shard.h"
 
+#include "libglusterish/content.h"
+
 #define SH_CLEAN_NS (10 * GI_NSEC_PER_SEC)
 
 /* ---- names that nobody may use ---- */
@@ -53,6 +55,7 @@ on_lookup(struct gi_xlator *x, struct gi_fop *fop)
   sh_request_keys(fop);
   if (fop->loc.inode && sh_file_of(sh, fop->loc.inode) && gi_dict_get(fop->xdata, "glusterfs.content"))
     gi_dict_del(gi_fop_xdata(fop), "glusterfs.content");
+  gi_content_unask(fop); /* it might be that of a first block */
   return GI_PASS_TELL;
 }
 

@@ -89,7 +89,7 @@ judged(struct gi_xlator *x, struct ob_fd *f, const struct gi_fop *open)
     count_delayed(ob, f, OB_DELAYED);
   } else {
     GI_ASSERT(open->rsp.err > 0);
-    ob_doubt(i);
+    ob_doubt(x, i);
     f->err = open->rsp.err;
     ob->metrics.failed++;
     count_delayed(ob, f, OB_FAILED);
@@ -160,7 +160,7 @@ send_open(struct gi_xlator *x, struct ob_fd *f)
   }
   open->args.flags = r->flags;
   open->xdata = gi_dict_ref(r->xdata);
-  r->sent_at = ob_moment_of(x, gi_inode_private(f->fd->inode, x));
+  r->sent_at = ob_moment_now(x);
   ob->metrics.sent++;
   count_delayed(ob, f, OB_SENT);
   gi_fop_submit(open, gi_first_child(x), opened, x); /* may be answered already, and f gone */
@@ -280,7 +280,7 @@ change(struct gi_xlator *x, struct gi_fop *fop, struct gi_inode *inode)
     return v;
   of->changed = gi_inode_private(inode, x);
   of->changed->changes++;
-  ob_doubt(of->changed);
+  ob_doubt(x, of->changed);
   return GI_PASS_TELL;
 }
 
@@ -347,7 +347,7 @@ ob_open(struct gi_xlator *x, struct gi_fop *fop)
     return GI_PASS; /* somebody opens it once more; let the bricks say what that means */
   if (!may_be_early(x, fop, i)) {
     struct ob_fop *of = gi_fop_private(fop, x);
-    of->then = ob_moment_of(x, i);
+    of->then = ob_moment_now(x);
     return GI_PASS_TELL;
   }
   f->fd = fd;
@@ -355,7 +355,7 @@ ob_open(struct gi_xlator *x, struct gi_fop *fop)
   count_delayed(ob, f, OB_DELAYED);
   ob->metrics.early++;
   /* Writes that are answered before the bricks have them may fail, which is told to every descriptor that is open below. */
-  if (!ob_opts(x)->lazy || i->written)
+  if (!ob_opts(x)->lazy || i->writes)
     send_open(x, f);
   return f->state == OB_FAILED ? gi_fop_fail(fop, f->err) : gi_fop_ok(fop, 0);
 }
@@ -364,12 +364,33 @@ static enum gi_verdict
 ob_write(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct gi_inode *inode = gi_fop_inode(fop);
-  if (inode) {
-    ((struct ob_inode *)gi_inode_private(inode, x))->written = true;
-    if (!gi_list_empty(&((struct ob *)x->private)->delayed))
-      send_of_inode(x, inode, fop->fd);
-  }
-  return need(x, fop->fd, fop);
+  if (inode && !gi_list_empty(&((struct ob *)x->private)->delayed))
+    send_of_inode(x, inode, fop->fd);
+  enum gi_verdict v = need(x, fop->fd, fop);
+  if (v != GI_PASS || !inode)
+    return v;
+  ((struct ob_inode *)gi_inode_private(inode, x))->writes++;
+  return GI_PASS_TELL;
+}
+
+static void
+wrote(struct gi_xlator *x, const struct gi_fop *fop, struct ob_inode *i)
+{
+  GI_ASSERT(i->writes > i->early);
+  if (fop->rsp.ret >= 0 && fop->rsp.early)
+    i->early++;
+  else
+    i->writes--;
+}
+
+/* Others may have been answered before we were there. */
+static void
+written(struct gi_xlator *x, const struct gi_written *w)
+{
+  struct ob_inode *i = gi_inode_private(w->inode, x);
+  uint32_t ended = w->changes < i->early ? w->changes : i->early;
+  i->early -= ended;
+  i->writes -= ended;
 }
 
 /* Nothing was done through it that a close would have to tell or end. */
@@ -386,7 +407,7 @@ ob_flush(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct gi_inode *inode = gi_fop_inode(fop);
   const struct ob_inode *i = inode ? gi_inode_private(inode, x) : NULL;
-  if (fop->fd && i && !i->locked && !i->written && is_unused(x, fop->fd))
+  if (fop->fd && i && !i->locked && !i->writes && is_unused(x, fop->fd))
     return gi_fop_ok(fop, 0);
   return need(x, fop->fd, fop);
 }
@@ -444,6 +465,13 @@ ob_fd_fop(struct gi_xlator *x, struct gi_fop *fop)
 }
 
 static enum gi_verdict
+ob_ask(struct gi_xlator *x, struct gi_fop *fop)
+{
+  ((struct ob_fop *)gi_fop_private(fop, x))->then = ob_moment_now(x);
+  return GI_PASS_TELL;
+}
+
+static enum gi_verdict
 ob_submit(struct gi_xlator *x, struct gi_fop *fop)
 {
   switch (fop->kind) {
@@ -452,7 +480,7 @@ ob_submit(struct gi_xlator *x, struct gi_fop *fop)
   case GI_FOP_CREATE:
   case GI_FOP_LOOKUP:
   case GI_FOP_STAT:
-    return GI_PASS_TELL;
+    return ob_ask(x, fop);
   case GI_FOP_WRITE:
     return ob_write(x, fop);
   case GI_FOP_FLUSH:
@@ -491,10 +519,13 @@ learn(struct gi_xlator *x, struct gi_fop *fop)
   struct gi_inode *inode = gi_inode_find(x->graph, &a->gfid);
   if (!inode)
     return;
+  const struct ob_fop *of = gi_fop_private(fop, x);
   struct ob_inode *i = gi_inode_private(inode, x);
   ob_seen(x, i, a, fop->rsp.asked ? fop->rsp.asked : fop->start_ns);
   if (fop->kind == GI_FOP_CREATE)
-    ob_created(x, fop, i);
+    ob_created(x, fop, &of->then, i);
+  else if (fop->kind == GI_FOP_LOOKUP && gi_dict_get(fop->rsp.xdata, GI_CONTENT_STAT_KEY))
+    ob_found_readable(x, i, &of->then, &fop->caller);
   gi_inode_unref(&inode);
 }
 
@@ -513,10 +544,13 @@ ob_complete(struct gi_xlator *x, struct gi_fop *fop)
   case GI_FOP_FSTAT:
     learn(x, fop);
     break;
+  case GI_FOP_WRITE:
+    wrote(x, fop, gi_inode_private(gi_fop_inode(fop), x));
+    break;
   default:
     GI_ASSERT(of->changed && of->changed->changes > 0);
     of->changed->changes--;
-    ob_doubt(of->changed);
+    ob_doubt(x, of->changed);
     break;
   }
   return GI_PASS;
@@ -545,14 +579,20 @@ ob_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
   switch (event) {
   case GI_EVENT_INVALIDATE:
     if ((inode = gi_inode_find(x->graph, &inv->gfid)) != NULL)
-      ob_doubt(gi_inode_private(inode, x));
+      ob_doubt(x, gi_inode_private(inode, x));
+    else
+      ob->strangers = ++ob->clock;
     gi_inode_unref(&inode);
+    break;
+  case GI_EVENT_WRITTEN:
+    written(x, data);
     break;
   case GI_EVENT_CHILD_UP:
   case GI_EVENT_CHILD_DOWN:
   case GI_EVENT_CHILD_CHANGED:
+  case GI_EVENT_PROMISE:
     ob->epoch++;
-    if (x->draining && event != GI_EVENT_CHILD_DOWN)
+    if (x->draining && (event == GI_EVENT_CHILD_UP || event == GI_EVENT_CHILD_CHANGED))
       send_all(x);
     break;
   case GI_EVENT_CANCEL:
@@ -684,7 +724,9 @@ static const struct gi_option ob_table[] = {
      .level = 1,
      .op_version = 30700,
      .side = GI_SIDE_CLIENT,
-     .text = "Bricks tell what others change; else open-behind answers no open early."},
+     .text =
+         "The bricks of GlusterFS below tell what others change; else open-behind answers no open early there. Bricks of this "
+         "project say so themselves."},
     {.name = "cache-invalidation-timeout",
      .key = "features.cache-invalidation-timeout",
      .type = GI_OPT_INT,

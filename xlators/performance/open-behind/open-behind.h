@@ -21,7 +21,7 @@
 
 struct ob_options {
   bool lazy, read_after_open, anonymous, pass_through;
-  bool told;        /* bricks tell what others change */
+  bool told;        /* bricks of GlusterFS tell what others change */
   int64_t told_for; /* s after the last operation on the object */
   uint64_t timeout; /* s */
 };
@@ -29,6 +29,8 @@ struct ob_options {
 struct ob {
   struct gi_xlator *x;
   uint64_t epoch;         /* bricks that come or go begin another one: nobody is known to be let in */
+  uint64_t clock;         /* counts doubts: what came after what */
+  uint64_t strangers;     /* the clock when a brick last told of a file that is not known here */
   struct gi_list delayed; /* struct ob_fd.link */
   struct gi_list sent;    /* likewise */
   uint64_t told_from_ns;  /* gi_now: all bricks will have been told to tell by then */
@@ -40,9 +42,9 @@ struct ob {
   } metrics;
 };
 
-/* When an open was sent: what it proves is nothing if version or epoch has moved since. */
+/* When a question was sent: its answer proves nothing of a file of which something was doubted since, nor in another epoch. */
 struct ob_moment {
-  uint64_t version, epoch, looks;
+  uint64_t clock, epoch, asked_ns;
 };
 
 struct ob_who {
@@ -51,17 +53,18 @@ struct ob_who {
 };
 
 struct ob_inode {
-  uint64_t version; /* moves with everything that may change who may open it */
+  uint64_t doubted; /* the clock when something last came that may change who may open it */
   uint32_t changes; /* of that sort, under way */
   struct ob_who who;
   unsigned rights; /* OB_MAY_*: what the bricks let `who` do … */
   uint64_t epoch;  /* … in this epoch … */
   uint64_t until_ns;
-  uint64_t looks; /* moves with the attributes below */
-  bool anchored;  /* the attributes below are from before it was let in: seen again they prove that it still would be */
+  uint64_t looked; /* the clock when the attributes below last became others */
+  bool anchored;   /* the attributes below are from before it was let in: seen again they prove that it still would be */
   bool seen;
-  bool written; /* through this mount */
-  bool locked;  /* likewise: posix locks were asked for */
+  uint32_t writes; /* of this mount that the bricks do not have yet: they may fail, which is told to every descriptor … */
+  uint32_t early;  /* … those among them that were answered: GI_EVENT_WRITTEN ends them */
+  bool locked;     /* likewise: posix locks were asked for */
   struct gi_time ctime;
   uint32_t mode, uid, gid;
 };
@@ -104,15 +107,17 @@ ob_opts(const struct gi_xlator *x)
 }
 
 /* rights.c */
-struct ob_moment ob_moment_of(const struct gi_xlator *x, const struct ob_inode *i);
-void ob_doubt(struct ob_inode *i); /* who may open it, or whether it is found, may have changed */
+struct ob_moment ob_moment_now(const struct gi_xlator *x);
+void ob_doubt(struct gi_xlator *x, struct ob_inode *i); /* who may open it, or whether it is found, may have changed */
 /* The bricks let `c` open it with these flags, and judged that after the moment `then`. */
 void ob_let_in(struct gi_xlator *x, struct ob_inode *i, const struct ob_moment *then, const struct gi_caller *c,
                uint32_t flags);
 bool ob_was_let_in(const struct gi_xlator *x, const struct ob_inode *i, const struct gi_caller *c, uint32_t flags);
 /* Attributes passed by that were asked for at `asked_ns`, gi_now. */
 void ob_seen(struct gi_xlator *x, struct ob_inode *i, const struct gi_iatt *a, uint64_t asked_ns);
+/* A brick told with the answer to a lookup that was sent at the moment `then`, whose attributes were just seen, that the caller may read it. */
+void ob_found_readable(struct gi_xlator *x, struct ob_inode *i, const struct ob_moment *then, const struct gi_caller *c);
 /* Its reply is in, and a success. */
-void ob_created(struct gi_xlator *x, const struct gi_fop *fop, struct ob_inode *i);
+void ob_created(struct gi_xlator *x, const struct gi_fop *fop, const struct ob_moment *then, struct ob_inode *i);
 
 #endif

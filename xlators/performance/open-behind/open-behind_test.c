@@ -334,17 +334,30 @@ test_a_flush_goes_down_where_locks_or_writes_are(void **state)
   shut(s, &other);
 }
 
-/* Whoever tells descriptors what became of writes must know of all of them. */
+static void
+answered_early(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.early = true;
+}
+
+/* Whoever tells descriptors what became of writes must know of all of them, while there are any that may fail. */
 static void
 test_a_write_finds_every_descriptor_open(void **state)
 {
   struct fake_stack *s = *state;
+  struct gi_written w = {.inode = fake_inode(s, FILE_A), .changes = 1};
   struct open_file o = open_early(s, FILE_A), other = open_as(s, FILE_A, O_RDWR, ME), third;
   assert_int_equal(metric(s, EARLY), 2);
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = answered_early});
   use(s, GI_FOP_WRITE, other.fd);
   assert_int_equal(opens(s), 3);
   third = open_as(s, FILE_A, O_RDWR, ME);
   assert_int_equal(metric(s, EARLY), 3);
+  assert_int_equal(opens(s), 4);
+  shut(s, &third);
+  fake_event(s, 0, GI_EVENT_WRITTEN, &w);
+  third = open_as(s, FILE_A, O_RDWR, ME);
+  assert_int_equal(metric(s, EARLY), 4);
   assert_int_equal(opens(s), 4);
   shut(s, &o);
   shut(s, &other);
@@ -400,6 +413,106 @@ test_an_open_that_brings_content_is_awaited(void **state)
     fake_fop_free(f);
     gi_fd_unref(&fd);
   }
+}
+
+static void
+found(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.stat = (struct gi_iatt){.flags = GI_IATT_BASIC, .mode = S_IFREG | 0644, .ctime = {7, 7}};
+  fop->rsp.stat.gfid = ((struct gi_inode *)arg)->gfid;
+}
+
+static void
+found_readable(struct gi_fop *fop, void *arg)
+{
+  found(fop, arg);
+  gi_dict_set_iatt(gi_fop_rsp_xdata(fop), GI_CONTENT_STAT_KEY, &fop->rsp.stat);
+}
+
+static struct gi_fop *
+look_up(struct fake_stack *s, void (*fill)(struct gi_fop *fop, void *arg), bool held)
+{
+  struct gi_fop *f = fake_fop(s, GI_FOP_LOOKUP);
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.hold = held, .fill = held ? NULL : fill, .arg = fake_inode(s, FILE_A)});
+  gi_fop_set_entry(f, &f->loc, fake_inode(s, 1), "a");
+  f->caller.uid = f->caller.gid = ME;
+  fake_submit(s, f);
+  if (held)
+    fill(f, fake_inode(s, FILE_A));
+  return f;
+}
+
+/* With the attributes of its content a brick says that the caller may read it. */
+static void
+test_who_was_found_to_be_able_to_read_is_let_in(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o;
+  look_up(s, found, false);
+  o = open_as(s, FILE_A, O_RDONLY, ME);
+  assert_int_equal(opens(s), 1);
+  shut(s, &o);
+  fake_event(s, 0, GI_EVENT_CHILD_CHANGED, NULL);
+  look_up(s, found_readable, false);
+  o = open_as(s, FILE_A, O_RDONLY, ME);
+  assert_int_equal(opens(s), 1);
+  shut(s, &o);
+  o = open_as(s, FILE_A, O_RDONLY, ME + 1);
+  assert_int_equal(opens(s), 2);
+  shut(s, &o);
+  look_up(s, found_readable, false);
+  o = open_as(s, FILE_A, O_RDWR, ME); /* of writing nothing was said */
+  assert_int_equal(opens(s), 3);
+  shut(s, &o);
+}
+
+/* What came while the lookup was under way it may not know of: of this file, or of one that is not known yet. */
+static void
+test_what_a_lookup_overlaps_with_it_does_not_judge(void **state)
+{
+  for (unsigned i = 0; i < 3; i++) {
+    struct fake_stack *s = stack(NULL);
+    struct gi_invalidation inv = {.gfid = fake_inode(s, FILE_A)->gfid};
+    struct open_file o;
+    look_up(s, found_readable, true);
+    if (i == 1)
+      memset(&inv.gfid, 0x99, sizeof(inv.gfid));
+    if (i == 2)
+      fake_event(s, 0, GI_EVENT_CHILD_CHANGED, NULL);
+    else
+      fake_event(s, 0, GI_EVENT_INVALIDATE, &inv);
+    assert_true(fake_release(s, 0, GI_FOP_LOOKUP, 0, 0));
+    o = open_as(s, FILE_A, O_RDONLY, ME);
+    assert_int_equal(opens(s), 1);
+    shut(s, &o);
+    fake_stack_free(s);
+  }
+}
+
+/* Bricks of ours promise to tell: for a third of that they need not be asked. */
+static void
+test_a_promise_lets_in_for_a_third_of_it(void **state)
+{
+  struct fake_stack *s = fake_stack_new("performance/open-behind", NULL, 1);
+  struct open_file o;
+  let_in(s, FILE_A);
+  let_in(s, FILE_A);
+  assert_int_equal(opens(s), 2);
+  s->graph->promise = 3;
+  fake_event(s, 0, GI_EVENT_PROMISE, &(struct gi_promised){.seconds = 3});
+  let_in(s, FILE_A);
+  assert_int_equal(opens(s), 3);
+  let_in(s, FILE_A);
+  assert_int_equal(opens(s), 3);
+  fake_wait(s, 1100 * GI_NSEC_PER_MSEC);
+  let_in(s, FILE_A);
+  assert_int_equal(opens(s), 4);
+  s->graph->promise = 0;
+  fake_event(s, 0, GI_EVENT_PROMISE, &(struct gi_promised){.seconds = 0});
+  o = open_as(s, FILE_A, O_RDWR, ME);
+  assert_int_equal(opens(s), 5);
+  shut(s, &o);
+  fake_stack_free(s);
 }
 
 static void
@@ -470,6 +583,9 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
+      TEST(test_who_was_found_to_be_able_to_read_is_let_in),
+      cmocka_unit_test(test_what_a_lookup_overlaps_with_it_does_not_judge),
+      cmocka_unit_test(test_a_promise_lets_in_for_a_third_of_it),
       cmocka_unit_test(test_transparent),
       TEST(test_the_first_open_is_judged_by_the_bricks),
       TEST(test_a_file_that_is_closed_unused_is_not_opened),

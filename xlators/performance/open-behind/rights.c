@@ -5,6 +5,8 @@
  */
 #include "xlators/performance/open-behind/open-behind.h"
 
+#include "libglusterish/promise.h"
+
 #include <fcntl.h>
 
 enum { OB_MAY_READ = 1, OB_MAY_WRITE = 2 };
@@ -37,8 +39,18 @@ static uint64_t
 window_ns(const struct gi_xlator *x)
 {
   const struct ob_options *o = ob_opts(x);
-  uint64_t told_for = o->told_for > 0 ? (uint64_t)o->told_for : 0;
-  return (o->timeout < told_for ? o->timeout : told_for) * GI_NSEC_PER_SEC;
+  uint64_t want = o->timeout * GI_NSEC_PER_SEC, said = o->told ? (uint64_t)o->told_for * GI_NSEC_PER_SEC : 0;
+  if (gi_promise(x->graph))
+    return gi_promise_life(x->graph, want, 0);
+  return want < said ? want : said;
+}
+
+/* Bricks of GlusterFS promise nothing: the option says whether they tell, and they may hear of it later. */
+static bool
+tell_already(const struct gi_xlator *x)
+{
+  const struct ob *ob = x->private;
+  return gi_promise(x->graph) || gi_now(x->reactor) >= ob->told_from_ns;
 }
 
 static bool
@@ -48,16 +60,17 @@ is_same(const struct ob_who *a, const struct ob_who *b)
 }
 
 void
-ob_doubt(struct ob_inode *i)
+ob_doubt(struct gi_xlator *x, struct ob_inode *i)
 {
-  i->version++;
+  i->doubted = ++((struct ob *)x->private)->clock;
   i->rights = 0;
 }
 
 struct ob_moment
-ob_moment_of(const struct gi_xlator *x, const struct ob_inode *i)
+ob_moment_now(const struct gi_xlator *x)
 {
-  return (struct ob_moment){i->version, ((const struct ob *)x->private)->epoch, i->looks};
+  const struct ob *ob = x->private;
+  return (struct ob_moment){ob->clock, ob->epoch, gi_now(x->reactor)};
 }
 
 /* The bricks judged it after that moment. */
@@ -66,15 +79,16 @@ ob_let_in(struct gi_xlator *x, struct ob_inode *i, const struct ob_moment *then,
 {
   const struct ob *ob = x->private;
   struct ob_who who = who_is(c);
-  if (then->version != i->version || then->epoch != ob->epoch || i->changes || gi_now(x->reactor) < ob->told_from_ns)
+  GI_ASSERT(then->clock <= ob->clock && i->doubted <= ob->clock && i->looked <= ob->clock);
+  if (i->doubted > then->clock || then->epoch != ob->epoch || i->changes || !tell_already(x))
     return;
   if (!is_same(&who, &i->who) || i->epoch != ob->epoch)
     i->rights = 0;
   i->who = who;
   i->rights |= rights_wanted(flags);
   i->epoch = ob->epoch;
-  i->until_ns = gi_now(x->reactor) + window_ns(x);
-  i->anchored = i->seen && then->looks == i->looks;
+  i->until_ns = then->asked_ns + window_ns(x);
+  i->anchored = i->seen && i->looked <= then->clock;
 }
 
 bool
@@ -82,8 +96,8 @@ ob_was_let_in(const struct gi_xlator *x, const struct ob_inode *i, const struct 
 {
   const struct ob *ob = x->private;
   struct ob_who who = who_is(c);
-  return ob_opts(x)->told && i->epoch == ob->epoch && gi_now(x->reactor) < i->until_ns && is_same(&who, &i->who) &&
-         !i->changes && !(rights_wanted(flags) & ~i->rights);
+  return i->epoch == ob->epoch && gi_now(x->reactor) < i->until_ns && is_same(&who, &i->who) && !i->changes &&
+         !(rights_wanted(flags) & ~i->rights);
 }
 
 /* Attributes passed by that were asked for at `asked_ns`. If they are those from before the open, nothing has happened in between. */
@@ -93,9 +107,9 @@ ob_seen(struct gi_xlator *x, struct ob_inode *i, const struct gi_iatt *a, uint64
   bool same = i->seen && a->ctime.sec == i->ctime.sec && a->ctime.nsec == i->ctime.nsec;
   uint64_t until = asked_ns + window_ns(x);
   if (i->seen && (a->mode != i->mode || a->uid != i->uid || a->gid != i->gid))
-    ob_doubt(i);
+    ob_doubt(x, i);
   if (!same) {
-    i->looks++;
+    i->looked = ++((struct ob *)x->private)->clock;
     i->anchored = false;
   } else if (i->anchored && i->until_ns < until) {
     i->until_ns = until;
@@ -107,12 +121,24 @@ ob_seen(struct gi_xlator *x, struct ob_inode *i, const struct gi_iatt *a, uint64
   i->gid = a->gid;
 }
 
+/* The attributes are of the same moment as the word, so they need not have been seen before. Of a file that was not known here a brick may
+ * have told something while the other bricks were still to answer. */
+void
+ob_found_readable(struct gi_xlator *x, struct ob_inode *i, const struct ob_moment *then, const struct gi_caller *c)
+{
+  const struct ob *ob = x->private;
+  struct ob_moment now = {ob->clock, ob->epoch, then->asked_ns};
+  if (ob->strangers <= then->clock && i->doubted <= then->clock && then->epoch == ob->epoch)
+    ob_let_in(x, i, &now, c, O_RDONLY);
+}
+
 /* Whoever made a file may open it again, if it is the owner by the bricks' word and the mode says so: no ACL takes that away. */
 void
-ob_created(struct gi_xlator *x, const struct gi_fop *fop, struct ob_inode *i)
+ob_created(struct gi_xlator *x, const struct gi_fop *fop, const struct ob_moment *then, struct ob_inode *i)
 {
+  const struct ob *ob = x->private;
   const struct gi_iatt *a = &fop->rsp.stat;
-  struct ob_moment now = ob_moment_of(x, i);
+  struct ob_moment now = {ob->clock, ob->epoch, then->asked_ns};
   if (a->uid != fop->caller.uid)
     return;
   if (a->mode & S_IRUSR)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * performance/quick-read: small files are read with their open.
+ * performance/quick-read: small files are read with their open, or before it.
  *
  * An open for reading asks the brick for the content (GI_CONTENT_KEY), or, if
  * there is some here, whether it is still what the brick has. Reads are answered
- * with it, by reference.
+ * with it, by reference. In a directory whose names were looked up to be opened
+ * and read the next LOOKUP asks for it: then the open has nothing to ask.
  *
  * What it promises: a descriptor reads nothing that is older than its open, and
  * nothing from before a lock that this mount was granted. Our own changes are
@@ -13,8 +14,7 @@
  * What it does not: see into a file whose size and times, the ctime too, somebody
  * put back.
  */
-#include "libglusterish/graph.h"
-#include "libglusterish/probe.h"
+#include "xlators/performance/quick-read/quick-read.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,227 +22,16 @@
 
 #define QR_UNSURE_NS (60 * GI_NSEC_PER_SEC)
 
-struct qr_options {
-  uint64_t max_file_size, cache_size; /* bytes */
-  uint64_t timeout;                   /* s */
-  bool invalidation, by_ctime;
-  bool told;        /* bricks tell what others change … */
-  int64_t told_for; /* … for so many seconds after the last operation on the object */
-  char *priority;
-};
-
-struct qr {
-  struct gi_lru lru;
-  uint64_t clock;     /* counts questions, changes and locks: what came after what */
-  uint64_t epoch_seq; /* what was asked for before is not kept */
-  uint64_t lock_seq;  /* when a lock was last granted */
-  uint64_t joined_ns; /* when it came, or came back, into a graph that was running; 0: it was there from the beginning */
-  uint32_t joined;    /* how often it did */
-  uint64_t told_from; /* gi_now: all bricks will have been told to tell by then */
-  bool away;          /* it was switched off, and saw nothing of what was done meanwhile */
-  struct {
-    uint64_t hits, misses, fetched, confirmed, unused, dropped;
-  } metrics;
-};
-
-struct qr_inode {
-  struct gi_lru_item item; /* on the list while `data` is the content */
-  struct gi_payload data;
-  struct gi_iatt seen;  /* attributes as last seen, those of the content if there is any; invalid: something changed since */
-  uint64_t seen_seq;    /* when the question was asked that they answer */
-  uint64_t checked_seq; /* when it was asked from whom the data comes whether this is the content */
-  uint64_t checked_ns;
-  uint64_t changed_seq; /* of the last change that we saw begin or end */
-  uint32_t changes;     /* of ours under way, those among them that were answered early … */
-  uint32_t early;       /* … are these: GI_EVENT_WRITTEN ends them */
-  uint32_t joined;      /* qr.joined when these were counted */
-  bool unsure;          /* it may have others of that sort that we have not seen: nothing is kept */
-  bool idle;            /* content came, and nobody has read it yet … */
-  bool unwanted;        /* … or nobody did at all: not asked for again until somebody reads */
-};
-
-struct qr_fd {
-  uint64_t opened_seq;
-};
-
-struct qr_fop {
-  struct qr_inode *e; /* the fop keeps it */
-  uint64_t seq, asked_ns;
-};
-
-static const struct qr_options *
-qr_opts(const struct gi_xlator *x)
-{
-  return x->options;
-}
-
-/* What was counted before it was switched off may have ended unseen. */
-static struct qr_inode *
-qr_inode(const struct gi_xlator *x, const struct gi_inode *inode)
-{
-  const struct qr *qr = x->private;
-  struct qr_inode *e = gi_inode_private(inode, x);
-  if (e->joined != qr->joined) {
-    GI_ASSERT(e->early <= e->changes);
-    e->joined = qr->joined;
-    e->unsure |= e->early > 0;
-    e->changes -= e->early;
-    e->early = 0;
-  }
-  return e;
-}
-
-/* ---- forgetting ---- */
-
-static void
-forget_data(struct qr *qr, struct qr_inode *e)
-{
-  if (e->idle) {
-    e->unwanted = true;
-    qr->metrics.unused++;
-  }
-  e->idle = false;
-  gi_payload_clear(&e->data);
-}
-
-static void
-evict(void *arg, struct gi_lru_item *item)
-{
-  forget_data(arg, gi_list_item(item, struct qr_inode, item));
-}
-
-static void
-drop(struct qr *qr, struct qr_inode *e)
-{
-  if (!gi_lru_holds(&e->item))
-    return;
-  gi_lru_remove(&qr->lru, &e->item);
-  forget_data(qr, e);
-  qr->metrics.dropped++;
-}
-
-static void
-changed(struct qr *qr, struct qr_inode *e)
-{
-  if (GI_BROKEN("keep content over a change"))
-    return;
-  e->changed_seq = ++qr->clock;
-  e->seen = (struct gi_iatt){0};
-  drop(qr, e);
-}
-
-static void
-drop_all(struct qr *qr)
-{
-  qr->epoch_seq = ++qr->clock;
-  while (!gi_list_empty(&qr->lru.items))
-    drop(qr, gi_list_item(gi_list_first(&qr->lru.items, struct gi_lru_item, link), struct qr_inode, item));
-}
-
-/* ---- what attributes say ---- */
-
-static bool
-is_same(const struct gi_iatt *a, const struct gi_iatt *b)
-{
-  return a->size == b->size && a->mtime.sec == b->mtime.sec && a->mtime.nsec == b->mtime.nsec && a->ctime.sec == b->ctime.sec &&
-         a->ctime.nsec == b->ctime.nsec;
-}
-
-/* Nothing has happened to it since the question was asked, as far as we know. */
-static bool
-is_undisturbed(const struct gi_xlator *x, const struct qr_inode *e, const struct qr_fop *f)
-{
-  return f->seq > ((const struct qr *)x->private)->epoch_seq && f->seq > e->changed_seq && !e->changes;
-}
-
-/* Attributes that were asked for. Those that do not come with data may be a cache's: they can tell that something changed, but not that
- * nothing did. False: they are not news. */
-static bool
-learn(struct gi_xlator *x, struct qr_inode *e, const struct qr_fop *f, const struct gi_iatt *a, bool with_data)
-{
-  if (!gi_iatt_valid(a) || !is_undisturbed(x, e, f) || f->seq < e->seen_seq)
-    return false;
-  if (gi_lru_holds(&e->item) && !is_same(a, &e->seen))
-    drop(x->private, e);
-  e->seen = *a;
-  e->seen_seq = f->seq;
-  if (with_data) {
-    e->checked_seq = f->seq;
-    e->checked_ns = f->asked_ns;
-  }
-  return true;
-}
-
-/* `data` is the content of the file as `seen` describes it; consumed. */
-static void
-keep(struct gi_xlator *x, struct qr_inode *e, struct gi_payload *data)
-{
-  struct qr *qr = x->private;
-  GI_ASSERT(gi_iatt_valid(&e->seen) && data->len == e->seen.size && !e->changes);
-  drop(qr, e);
-  e->data = *data;
-  *data = (struct gi_payload){0};
-  gi_payload_compact(&e->data);
-  gi_lru_add(&qr->lru, &e->item, sizeof(*e) + gi_payload_pinned(&e->data));
-}
-
-static bool
-may_keep(const struct gi_xlator *x, const struct qr_inode *e, const struct qr_fop *f, size_t len)
-{
-  return !x->draining && !e->unsure && is_undisturbed(x, e, f) && gi_iatt_valid(&e->seen) && e->seen.size == len &&
-         len <= qr_opts(x)->max_file_size;
-}
-
-/* A brick would have told if somebody had changed it since it was asked. */
-static bool
-is_told_of(const struct gi_xlator *x, const struct qr_inode *e)
-{
-  const struct qr *qr = x->private;
-  const struct qr_options *o = qr_opts(x);
-  return o->told && e->checked_ns >= qr->told_from &&
-         gi_now(x->reactor) < e->checked_ns + (uint64_t)o->told_for * GI_NSEC_PER_SEC;
-}
-
-static bool
-is_current(const struct gi_xlator *x, const struct qr_inode *e)
-{
-  const struct qr *qr = x->private;
-  return gi_lru_holds(&e->item) && !e->changes && e->checked_seq > qr->lock_seq && e->checked_seq > e->changed_seq &&
-         (is_told_of(x, e) || gi_now(x->reactor) < e->checked_ns + qr_opts(x)->timeout * GI_NSEC_PER_SEC);
-}
-
 /* ---- asking ---- */
-
-/* Switched on in a running graph it does not know which writes are on their way that were answered early. */
-static void
-come_back(struct gi_xlator *x)
-{
-  struct qr *qr = x->private;
-  if (!qr->away || x->draining)
-    return;
-  qr->away = false;
-  qr->joined++;
-  qr->joined_ns = gi_now(x->reactor);
-  drop_all(qr);
-}
-
-static struct qr_fop *
-ask(struct gi_xlator *x, struct gi_fop *fop, struct qr_inode *e)
-{
-  struct qr *qr = x->private;
-  struct qr_fop *f = gi_fop_private(fop, x);
-  *f = (struct qr_fop){e, ++qr->clock, gi_now(x->reactor)};
-  return f;
-}
 
 static enum gi_verdict
 qr_look(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct gi_inode *inode = gi_fop_inode(fop);
-  come_back(x);
-  if (fop->kind != GI_FOP_LOOKUP && !inode)
+  qr_come_back(x);
+  if (!inode)
     return GI_PASS;
-  ask(x, fop, inode ? qr_inode(x, inode) : NULL);
+  qr_ask(x, fop, qr_inode_of(x, inode));
   return GI_PASS_TELL;
 }
 
@@ -250,59 +39,25 @@ qr_look(struct gi_xlator *x, struct gi_fop *fop)
 
 static enum gi_verdict qr_change(struct gi_xlator *x, struct gi_fop *fop);
 
-/* The question whether what is here is current is small; content is asked for where it is likely to be read. */
-static void
-ask_for_content(struct gi_xlator *x, struct gi_fop *fop, const struct qr_inode *e)
-{
-  uint64_t max = qr_opts(x)->max_file_size;
-  struct gi_dict *xdata = gi_fop_xdata(fop);
-  if (x->draining || e->unsure || e->changes || e->unwanted || (gi_iatt_valid(&e->seen) && e->seen.size > max))
-    max = 0;
-  gi_dict_set_uint(xdata, GI_CONTENT_KEY, max);
-  if (gi_lru_holds(&e->item))
-    gi_dict_set_iatt(xdata, GI_CONTENT_STAT_KEY, &e->seen);
-}
-
 static enum gi_verdict
 qr_open(struct gi_xlator *x, struct gi_fop *fop)
 {
   uint32_t flags = fop->args.flags;
-  come_back(x);
+  qr_come_back(x);
   if (!fop->fd || !fop->fd->inode || fop->fd->directory)
     return GI_PASS;
   if (flags & O_TRUNC)
     return qr_change(x, fop);
-  struct qr_inode *e = qr_inode(x, fop->fd->inode);
+  struct qr_inode *e = qr_inode_of(x, fop->fd->inode);
   struct qr_fd *d = gi_fd_private(fop->fd, x);
-  d->opened_seq = ask(x, fop, e)->seq;
+  d->opened_seq = qr_ask(x, fop, e)->seq;
   if ((flags & O_ACCMODE) == O_WRONLY || flags & O_DIRECT || fop->caller.pid < 0)
     return GI_PASS;
-  if (!is_current(x, e) || !is_told_of(x, e))
-    ask_for_content(x, fop, e);
+  qr_opened_to_read(x, e);
+  /* The question whether what is here is current is small; content is asked for where it is likely to be read. */
+  if (!qr_is_current(x, e) || !qr_is_told_of(x, e))
+    qr_ask_for_content(fop, qr_size_wanted(x, e), e);
   return GI_PASS_TELL;
-}
-
-static void
-opened(struct gi_xlator *x, struct gi_fop *fop, struct qr_fop *f)
-{
-  struct qr *qr = x->private;
-  struct gi_payload data = {0};
-  const struct gi_pair *stat = gi_dict_get(fop->rsp.xdata, GI_CONTENT_STAT_KEY);
-  const void *bytes;
-  uint32_t len;
-  if (fop->rsp.ret < 0 || !stat || stat->type != GI_VALUE_IATT)
-    return; /* a brick that does not know of it, or an open that was answered before it was sent */
-  bool had = gi_lru_holds(&f->e->item);
-  if (!learn(x, f->e, f, stat->iatt, true))
-    return;
-  if (had && gi_lru_holds(&f->e->item))
-    qr->metrics.confirmed++;
-  if (!gi_dict_get_bin(fop->rsp.xdata, GI_CONTENT_KEY, &bytes, &len) || !may_keep(x, f->e, f, len))
-    return;
-  gi_payload_add_copy(&data, bytes, len);
-  keep(x, f->e, &data);
-  f->e->idle = true;
-  qr->metrics.fetched++;
 }
 
 /* A descriptor that was opened later wants to be told what was there then: by the brick, which was asked since. */
@@ -310,7 +65,7 @@ static bool
 answers(const struct gi_xlator *x, const struct qr_inode *e, const struct gi_fop *fop)
 {
   const struct qr_fd *d = gi_fd_private(fop->fd, x);
-  return is_current(x, e) && (is_told_of(x, e) || e->checked_seq >= d->opened_seq);
+  return qr_is_current(x, e) && (qr_is_told_of(x, e) || e->checked_seq >= d->opened_seq);
 }
 
 static enum gi_verdict
@@ -333,11 +88,11 @@ static enum gi_verdict
 qr_read(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct qr *qr = x->private;
-  come_back(x);
+  qr_come_back(x);
   if (!fop->fd || !fop->fd->inode || fop->fd->flags & O_DIRECT || fop->args.flags & O_DIRECT || fop->args.size == 0 ||
       fop->caller.pid < 0)
     return GI_PASS;
-  struct qr_inode *e = qr_inode(x, fop->fd->inode);
+  struct qr_inode *e = qr_inode_of(x, fop->fd->inode);
   e->unwanted = e->idle = false;
   if (answers(x, e, fop)) {
     gi_lru_touch(&qr->lru, &e->item);
@@ -345,25 +100,8 @@ qr_read(struct gi_xlator *x, struct gi_fop *fop)
     return answer_read(fop, e);
   }
   qr->metrics.misses++;
-  ask(x, fop, e);
+  qr_ask(x, fop, e);
   return GI_PASS_TELL;
-}
-
-/* The attributes were taken after the data: they prove that it is the whole file only if they were the same before. */
-static void
-was_read(struct gi_xlator *x, struct gi_fop *fop, struct qr_fop *f)
-{
-  const struct gi_iatt *a = &fop->rsp.stat;
-  struct qr_inode *e = f->e;
-  struct gi_payload data = {0};
-  if (fop->rsp.ret < 0 || !gi_iatt_valid(a))
-    return;
-  bool bracketed = gi_iatt_valid(&e->seen) && is_same(a, &e->seen) && e->seen_seq < f->seq;
-  if (!learn(x, e, f, a, true) || !bracketed || fop->args.offset != 0 || gi_lru_holds(&e->item) ||
-      !may_keep(x, e, f, fop->rsp.payload.len))
-    return;
-  gi_payload_append(&data, &fop->rsp.payload);
-  keep(x, e, &data);
 }
 
 /* ---- changing ---- */
@@ -378,13 +116,13 @@ static enum gi_verdict
 qr_change(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct gi_inode *inode = target(fop);
-  come_back(x);
+  qr_come_back(x);
   if (!inode)
     return GI_PASS;
-  struct qr_inode *e = qr_inode(x, inode);
-  ask(x, fop, e);
+  struct qr_inode *e = qr_inode_of(x, inode);
+  qr_ask(x, fop, e);
   e->changes++;
-  changed(x->private, e);
+  qr_changed(x->private, e);
   return GI_PASS_TELL;
 }
 
@@ -392,8 +130,8 @@ qr_change(struct gi_xlator *x, struct gi_fop *fop)
 static enum gi_verdict
 qr_create(struct gi_xlator *x, struct gi_fop *fop)
 {
-  come_back(x);
-  ask(x, fop, NULL);
+  qr_come_back(x);
+  qr_ask(x, fop, NULL);
   return GI_PASS_TELL;
 }
 
@@ -415,17 +153,17 @@ change_done(struct gi_xlator *x, struct gi_fop *fop, struct qr_inode *e)
     early(x, e);
   else
     e->changes--;
-  changed(x->private, e);
+  qr_changed(x->private, e);
 }
 
 static void
 written(struct gi_xlator *x, const struct gi_written *w)
 {
-  struct qr_inode *e = qr_inode(x, w->inode);
+  struct qr_inode *e = qr_inode_of(x, w->inode);
   uint32_t ended = w->changes < e->early ? w->changes : e->early; /* others were answered before we were there */
   e->early -= ended;
   e->changes -= ended;
-  changed(x->private, e);
+  qr_changed(x->private, e);
 }
 
 /* ---- replies ---- */
@@ -439,11 +177,11 @@ entry_done(struct gi_xlator *x, struct gi_fop *fop, struct qr_fop *f)
   struct gi_inode *inode = gi_inode_find(x->graph, &a->gfid);
   if (!inode)
     return;
-  struct qr_inode *e = qr_inode(x, inode);
+  struct qr_inode *e = qr_inode_of(x, inode);
   if (fop->kind != GI_FOP_LOOKUP)
-    changed(x->private, e);
+    qr_changed(x->private, e);
   else
-    GI_IGNORE(learn(x, e, f, a, false));
+    qr_looked_up(x, fop, f, e);
   gi_inode_unref(&inode);
 }
 
@@ -465,14 +203,14 @@ qr_complete(struct gi_xlator *x, struct gi_fop *fop)
   case GI_FOP_STAT:
   case GI_FOP_FSTAT:
     if (fop->rsp.ret >= 0)
-      GI_IGNORE(learn(x, f->e, f, &fop->rsp.stat, false));
+      GI_IGNORE(qr_learn(x, f->e, f, &fop->rsp.stat, false));
     break;
   case GI_FOP_READ:
-    was_read(x, fop, f);
+    qr_take_read(x, fop, f);
     break;
   case GI_FOP_OPEN:
     if (!(fop->args.flags & O_TRUNC)) {
-      opened(x, fop, f);
+      qr_take_content(x, fop, f);
       break;
     }
     /* fall through */
@@ -486,7 +224,7 @@ qr_complete(struct gi_xlator *x, struct gi_fop *fop)
 static enum gi_verdict
 qr_lock(struct gi_xlator *x, struct gi_fop *fop)
 {
-  come_back(x);
+  qr_come_back(x);
   return gi_fop_takes_lock(fop) ? GI_PASS_TELL : GI_PASS;
 }
 
@@ -497,13 +235,15 @@ static void
 invalidated(struct gi_xlator *x, const struct gi_invalidation *inv)
 {
   struct gi_inode *inode = gi_inode_find(x->graph, &inv->gfid);
-  if (!inode)
-    return;
   struct qr *qr = x->private;
-  struct qr_inode *e = qr_inode(x, inode);
+  if (!inode) {
+    qr->stranger_seq = ++qr->clock;
+    return;
+  }
+  struct qr_inode *e = qr_inode_of(x, inode);
   e->changed_seq = ++qr->clock;
   if (qr_opts(x)->invalidation)
-    changed(qr, e);
+    qr_changed(qr, e);
   gi_inode_unref(&inode);
 }
 
@@ -520,7 +260,8 @@ qr_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
   case GI_EVENT_CHILD_UP:
   case GI_EVENT_CHILD_DOWN:
   case GI_EVENT_CHILD_CHANGED:
-    drop_all(x->private);
+  case GI_EVENT_PROMISE:
+    qr_drop_all(x->private);
     break;
   default:
     break;
@@ -535,14 +276,14 @@ qr_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x))
 {
   struct qr *qr = x->private;
   qr->away = true;
-  drop_all(qr);
+  qr_drop_all(qr);
   done(x);
 }
 
 static void
 qr_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
 {
-  drop(x->private, bytes);
+  qr_drop(x->private, bytes);
 }
 
 /* Bricks follow their volfiles within a second or two. */
@@ -565,7 +306,7 @@ qr_init(struct gi_xlator *x, struct gi_error *err)
   struct qr *qr = x->private = gi_new(struct qr);
   x->metrics = &qr->metrics;
   qr->away = x->graph->active;
-  gi_lru_init(&qr->lru, &x->ctx->budget, x->reactor, x->name, evict, qr);
+  gi_lru_init(&qr->lru, &x->ctx->budget, x->reactor, x->name, qr_evict, qr);
   qr_commit(x);
   return 0;
 }
@@ -650,7 +391,9 @@ static const struct gi_option qr_table[] = {
      .level = 1,
      .op_version = 30700,
      .side = GI_SIDE_CLIENT,
-     .text = "Bricks tell what others change, so quick-read need not ask them at each open."},
+     .text =
+         "The bricks of GlusterFS below tell what others change, so quick-read need not ask them at each open. Bricks of this "
+         "project say so themselves."},
     {.name = "cache-invalidation-timeout",
      .key = "features.cache-invalidation-timeout",
      .type = GI_OPT_INT,
@@ -690,7 +433,8 @@ static const struct gi_option qr_table[] = {
 static const struct gi_metric qr_metrics_table[] = {
     METRIC(hits, "reads answered from memory"),
     METRIC(misses, "reads sent on"),
-    METRIC(fetched, "files that came with their open"),
+    METRIC(fetched, "files that came with their open or lookup"),
+    METRIC(ahead, "of them, those that came with their lookup"),
     METRIC(confirmed, "opens that found that what is kept is current"),
     METRIC(unused, "files that came and were not read"),
     METRIC(dropped, "files forgotten because they may have changed"),
@@ -701,7 +445,7 @@ GI_XLATOR_EXPORT = {
     .abi = GI_XLATOR_ABI,
     .type = "performance/quick-read",
     .version = GI_VERSION,
-    .summary = "Reads small files with their open",
+    .summary = "Reads small files with their open or lookup",
     .layer = {{.side = GI_SIDE_CLIENT,
                .above = {"performance/open-behind", "performance/io-cache", "performance/write-behind", "features/utime"},
                .key = "performance.quick-read",
@@ -720,7 +464,7 @@ GI_XLATOR_EXPORT = {
         {
             [GI_FOP_OPEN] = qr_open,
             [GI_FOP_READ] = qr_read,
-            [GI_FOP_LOOKUP] = qr_look,
+            [GI_FOP_LOOKUP] = qr_lookup,
             [GI_FOP_STAT] = qr_look,
             [GI_FOP_FSTAT] = qr_look,
             [GI_FOP_LK] = qr_lock,

@@ -12,6 +12,8 @@
  */
 #include "write-behind.h"
 
+#include "libglusterish/content.h"
+
 static bool
 is_learnt(const struct wb *wb, const struct wb_file *file)
 {
@@ -173,6 +175,13 @@ look_at_entries(struct wb *wb, struct gi_fop *fop, uint64_t asked)
   }
 }
 
+/* What came from the brick may be without what was answered early, or could not be written. */
+static bool
+lacks_ours(const struct wb_file *file, uint64_t asked)
+{
+  return file->root || !gi_list_empty(&file->order) || file->changing || file->moved > asked;
+}
+
 void
 wb_attr_reply(struct wb *wb, struct gi_fop *fop)
 {
@@ -194,6 +203,8 @@ wb_attr_reply(struct wb *wb, struct gi_fop *fop)
   else
     inode = gi_inode_ref(gi_fop_inode(fop));
   file = inode ? wb_file_of(wb, inode, fop->kind == GI_FOP_CREATE) : NULL;
+  if (file && lacks_ours(file, op->asked))
+    gi_content_drop(fop);
   if (file)
     look_at(wb, file, op->asked, a);
   gi_inode_unref(&inode);

@@ -54,10 +54,12 @@ wb_changes(const struct gi_fop *fop)
          gi_fop_table[fop->kind].classes & GI_CLASS_WRITE;
 }
 
+/* That of a LOOKUP is a guess that nobody waits for: wb_attr_reply takes it away where it lacks something. */
 bool
 wb_wants_content(const struct gi_fop *fop)
 {
-  return gi_dict_get(fop->xdata, GI_CONTENT_KEY) || gi_dict_get(fop->xdata, "glusterfs.content");
+  return (fop->kind != GI_FOP_LOOKUP && gi_dict_get(fop->xdata, GI_CONTENT_KEY)) ||
+         gi_dict_get(fop->xdata, "glusterfs.content");
 }
 
 void

@@ -40,7 +40,7 @@ static const struct {
     {FLAG(flush), COUNTERS},
     {FLAG(wrote), K(SETATTR) | K(FSETATTR) | COUNTERS},
     {FLAG(existed), K(CREATE)},
-    {FLAG(has_content), K(OPEN)},
+    {FLAG(has_content), K(OPEN) | K(LOOKUP)},
 };
 
 void
@@ -50,7 +50,7 @@ posix_check(const struct posix *p)
   GI_ASSERT(p->root_dir && !p->root_dir->owner && p->root_dir->refs > 0); /* it is not one of the cache's */
   GI_ASSERT((p->ndirs == 0) == gi_list_empty(&p->dirs));
   GI_ASSERT(p->ndirs <= p->dirs_max);
-  GI_ASSERT(p->moving <= p->away);
+  GI_ASSERT(p->moving <= p->away && p->away <= p->elsewhere);
 }
 
 void

@@ -132,6 +132,46 @@ only_who_may_and_will_read_gets_it(void **state)
   brick_free(b);
 }
 
+static struct gi_fop *
+find_for_content(struct brick *b, const char *name, uint64_t max, const struct gi_iatt *has)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_LOOKUP);
+
+  set_entry(f, ROOT, name);
+  gi_dict_set_uint(gi_fop_xdata(f), GI_CONTENT_KEY, max);
+  if (has)
+    gi_dict_set_iatt(gi_fop_xdata(f), GI_CONTENT_STAT_KEY, has);
+  assert_ok(brick_run(b, f));
+  return f;
+}
+
+static void
+a_small_file_comes_with_its_lookup(void **state)
+{
+  BRICK(b, "option ctime on\n");
+  struct open_file o = create(b, "f", "12345"), empty = create(b, "e", NULL);
+  struct gi_gfid dir = brick_gfid(b);
+  struct gi_fop *f = find_for_content(b, "f", 5, NULL);
+  bool waits = strcmp(brick_engine, "pool") == 0; /* on a worker; it is not read there */
+  struct gi_iatt at;
+
+  (void)state;
+  assert_int_equal(has_content(f, "12345"), !waits);
+  at = *stat_of_content(f);
+  assert_memory_equal(&at, &f->rsp.stat, sizeof(at));
+  assert_false(has_content(find_for_content(b, "f", 100, &at), "")); /* the client has it */
+  assert_false(has_content(find_for_content(b, "f", 4, NULL), ""));  /* it is larger */
+  assert_int_equal(has_content(find_for_content(b, "e", 5, NULL), ""), !waits);
+  f = find_for_content(b, "f", 0, NULL);
+  assert_null(gi_dict_get(f->rsp.xdata, GI_CONTENT_STAT_KEY));
+  assert_ok(brick_mkdir(b, ROOT, "d", &dir));
+  f = find_for_content(b, "d", 100, NULL);
+  assert_null(gi_dict_get(f->rsp.xdata, GI_CONTENT_STAT_KEY));
+  gi_fd_unref(&o.fd);
+  gi_fd_unref(&empty.fd);
+  brick_free(b);
+}
+
 /* Its times are those of the kernel's clock: a change in the same tick would not show. */
 static void
 what_was_changed_just_now_is_to_be_read(void **state)
@@ -152,6 +192,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_small_file_comes_with_its_open),
+      cmocka_unit_test(a_small_file_comes_with_its_lookup),
       cmocka_unit_test(only_who_may_and_will_read_gets_it),
       cmocka_unit_test(what_was_changed_just_now_is_to_be_read),
   };

@@ -96,6 +96,8 @@ found(struct posix_op *op, struct posix_at at, const struct stat *st)
   posix_iatt(st, &op->node[NODE_OBJ].gfid, &fop->rsp.stat);
   if (fop->xdata)
     posix_fill(op, fop->xdata, at, st, &op->node[NODE_OBJ].gfid, &fop->rsp.xdata);
+  if (fop->xdata && !gi_gfid_is_none(&op->node[NODE_OBJ].gfid))
+    posix_content_of_found(op, at, st);
   return op->too_long ? posix_err(op, E2BIG) : posix_ok(op, 0);
 }
 
@@ -311,5 +313,6 @@ posix_finish_lookup(struct posix_op *op)
     return;
   inode = gi_inode_get(op->fop->graph, &op->node[NODE_OBJ].gfid);
   posix_fill_counts(op, inode);
+  posix_finish_found(op);
   gi_inode_unref(&inode);
 }

@@ -510,7 +510,8 @@ pool_done(struct gi_work *w)
   bool renamed = op->fop->kind == GI_FOP_RENAME;
 
   posix_op_check(op);
-  GI_ASSERT(p->away >= changes_names(op) && p->moving >= renamed);
+  GI_ASSERT(p->elsewhere > 0 && p->away >= changes_names(op) && p->moving >= renamed);
+  p->elsewhere--;
   p->away -= changes_names(op);
   p->moving -= renamed;
   if (lost_way(op))
@@ -526,6 +527,7 @@ posix_op_to_pool(struct posix_op *op)
 {
   posix_op_check(op);
   op->p->metrics.runs_pool++;
+  op->p->elsewhere++;
   op->p->away += changes_names(op);
   op->p->moving += op->fop->kind == GI_FOP_RENAME;
   op->work.priority = op->far ? GI_PRIO_LEAST : op->fop->priority;
@@ -542,7 +544,8 @@ void
 posix_uring_complete(struct posix_op *op)
 {
   posix_op_check(op);
-  GI_ASSERT(op->kind->uring_done);
+  GI_ASSERT(op->kind->uring_done && op->p->elsewhere > 0);
+  op->p->elsewhere--;
   if (op->kind->uring_done(op) == RUN_DONE)
     posix_op_end(op);
   else
@@ -561,6 +564,7 @@ dispatch(struct posix_op *op)
   }
   if (p->uring && op->kind->uring && !op->far && p->cfg.engine != ENGINE_POOL && op->kind->uring(op, p->uring)) {
     p->metrics.runs_uring++;
+    p->elsewhere++;
     gi_fop_waits(op->fop, GI_WAIT_DISK, "io_uring", NULL);
     return;
   }

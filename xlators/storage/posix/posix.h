@@ -227,7 +227,7 @@ struct posix_op {
   bool too_long;    /* more attributes than a healer gets in one answer */
   bool wrote;       /* `times` are in the object's xattr */
   bool existed;     /* CREATE opened an existing object */
-  bool has_content; /* OPEN: `buf` has the whole file */
+  bool has_content; /* OPEN, LOOKUP: `buf` has the whole file */
   bool blank;       /* the new object has no attributes from the request */
   bool far;         /* the way to a directory is too long for the reactor: again on a worker */
   bool deeper;      /* RENAME: a directory may have moved to another depth */
@@ -313,7 +313,8 @@ struct posix {
   struct posix_config cfg;
   struct posix_metrics metrics;
   struct gi_stall stall[GI_FOP_MAX];
-  unsigned away;         /* operations on workers that change names, … */
+  unsigned elsewhere;    /* operations on workers and in io_uring, … */
+  unsigned away;         /* …those on workers that change names, … */
   unsigned moving;       /* …and RENAMEs of them */
   uint32_t renames;      /* directories that were renamed */
   struct gi_list astray; /* struct posix_op.wait: lost their way while something moved */
@@ -483,6 +484,9 @@ void posix_md_init(struct posix *p);                           /* the timers */
 /* ---- posix-content.c ---- */
 enum posix_run posix_run_content(struct posix_op *op); /* of OPEN, when the file is open */
 void posix_finish_content(struct posix_op *op);
+/* Of LOOKUP, when the object is found: `st` of what `at` names. */
+void posix_content_of_found(struct posix_op *op, struct posix_at at, const struct stat *st);
+void posix_finish_found(struct posix_op *op);
 
 /* ---- posix-xattr*.c ---- */
 /* run: adds what the request's xdata asks for. `dirfd`/`name` may be -1/NULL. */

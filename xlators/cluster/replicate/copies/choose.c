@@ -53,11 +53,11 @@ cheapest(const struct rep *rep, uint32_t candidates)
   return best;
 }
 
-int
-rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fop *fop, uint32_t candidates)
+/* `hash` spreads objects over the children in the modes that do. */
+static int
+choose(const struct rep *rep, uint32_t hash, uint32_t candidates)
 {
   int child = preferred(rep, candidates);
-  uint32_t salt = 0;
 
   GI_ASSERT(!(candidates & ~rep->all));
   if (child >= 0 || !candidates)
@@ -66,14 +66,31 @@ rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fo
   case REP_HASH_FIRST:
     return rep_first(candidates);
   case REP_HASH_GFID_PID:
-    salt = !S_ISDIR(inode->mode) && fop ? (uint32_t)fop->caller.pid : 0;
-    /* fall through */
   case REP_HASH_GFID:
-    child = (int)(hash_gfid(&inode->gfid, salt) % rep->n);
+    child = (int)(hash % rep->n);
     return (candidates >> child) & 1 ? child : rep_first(candidates);
   default:
     return cheapest(rep, candidates);
   }
+}
+
+int
+rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fop *fop, uint32_t candidates)
+{
+  bool by_pid = rep_opts(rep)->read_hash_mode == REP_HASH_GFID_PID && !S_ISDIR(inode->mode) && fop;
+
+  return choose(rep, hash_gfid(&inode->gfid, by_pid ? (uint32_t)fop->caller.pid : 0), candidates);
+}
+
+int
+rep_read_child_of_name(const struct rep *rep, const struct gi_fop *fop, uint32_t candidates)
+{
+  uint32_t salt = 2166136261u;
+
+  GI_ASSERT(fop->loc.name);
+  for (const char *s = fop->loc.name; *s; s++)
+    salt = (salt ^ (uint8_t)*s) * 16777619u;
+  return choose(rep, hash_gfid(&fop->loc.pargfid, salt), candidates);
 }
 
 int

@@ -49,6 +49,8 @@ void rep_refresh(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, vo
 
 /* ---- choose.c ---- */
 int rep_read_child(const struct rep *rep, struct gi_inode *inode, const struct gi_fop *fop, uint32_t candidates); /* -1: none */
+/* The same for what the name in a LOOKUP will turn out to be. */
+int rep_read_child_of_name(const struct rep *rep, const struct gi_fop *fop, uint32_t candidates);
 /* The copy that tells the attributes of an object of which every copy is accused, before a heal or a user has chosen: the user must reach
  * the object to choose. One of `among` with good metadata, or any; of those one that a heal may choose; -1: none. */
 int rep_any_attributes(const struct rep *rep, struct gi_inode *inode, uint32_t among);

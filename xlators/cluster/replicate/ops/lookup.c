@@ -16,6 +16,7 @@
  */
 #include "xlators/cluster/replicate/ops/ops.h"
 
+#include "libglusterish/content.h"
 #include "libglusterish/probe.h"
 
 #define GFID_REQ "gfid-req"
@@ -42,6 +43,8 @@ lookup_xdata(const struct rep *rep, const struct gi_fop *fop)
   struct gi_dict *xdata = gi_dict_copy(fop->xdata);
 
   gi_dict_del(xdata, GFID_REQ); /* bricks must never assign gfids one by one */
+  gi_dict_del(xdata, GI_CONTENT_KEY);
+  gi_dict_del(xdata, GI_CONTENT_STAT_KEY);
   gi_dict_set_str(xdata, "link-count", "glusterfs.xattrop_index_count");
   gi_dict_set_uint(xdata, "glusterfs.parent-entrylk", 0);
   gi_dict_set_uint(xdata, "glusterfs.entrylk-count", 0);
@@ -188,6 +191,8 @@ choose_reply(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, struct loo
     if (!both && S_ISDIR(st->mode))
       both = verdict.meta_readable; /* names in split-brain: the directory itself is still usable */
     child = rep_read_child(rep, inode, fop, both);
+    if (rf->content & both)
+      child = rep_first(rf->content); /* it has the content, too */
     if ((verdict.data_accused | verdict.meta_accused) & rep->up) {
       rep_inode(rep, inode)->need_refresh = true;
       rep_background_heal(rep, inode);
@@ -245,6 +250,8 @@ answer_from(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, const struc
       gi_dict_del(fop->rsp.xdata, ours[i]);
     if (inode && rep_inode(rep, inode)->need_refresh)
       gi_dict_del(fop->rsp.xdata, "glusterfs.content");
+    if (!inode || rep_inode(rep, inode)->need_refresh || !((rep_readable(rep, inode, false) >> child) & 1))
+      gi_content_drop(fop);
   }
   gi_inode_unref(&inode);
 }
@@ -462,6 +469,32 @@ lookup_done(struct gi_fan *fan)
   lookup_judge(fan);
 }
 
+/* A small file comes with its lookup (GI_CONTENT_KEY): from a child that would be read if its copy is good, which the answers will tell. */
+static uint32_t
+content_child(const struct rep *rep, const struct gi_fop *fop)
+{
+  int child = gi_content_asked(fop) && fop->loc.name ? rep_read_child_of_name(rep, fop, rep->up & ~rep->arbiter) : -1;
+
+  return child < 0 ? 0 : 1u << child;
+}
+
+static struct gi_fop *
+with_content(struct gi_fop *fop, const struct gi_dict *xdata)
+{
+  const struct gi_pair *has = gi_dict_get(fop->xdata, GI_CONTENT_STAT_KEY);
+  struct gi_dict *more = gi_dict_copy(xdata);
+  struct gi_fop *child;
+  uint64_t max = 0;
+
+  GI_IGNORE(gi_dict_get_uint(fop->xdata, GI_CONTENT_KEY, &max)); /* 0: there is no number */
+  gi_dict_set_uint(more, GI_CONTENT_KEY, max);
+  if (has && has->type == GI_VALUE_IATT)
+    gi_dict_set_iatt(more, GI_CONTENT_STAT_KEY, has->iatt);
+  child = gi_fan_child(fop, more);
+  gi_dict_unref(&more);
+  return child;
+}
+
 static void
 lookup_send_to(struct rep *rep, struct gi_fop *fop, void (*done)(struct gi_fan *fan), void *arg)
 {
@@ -470,8 +503,11 @@ lookup_send_to(struct rep *rep, struct gi_fop *fop, void (*done)(struct gi_fan *
 
   rf->generation = rep->generation;
   rf->distrusts = rep->distrusts;
+  rf->content = content_child(rep, fop);
   rep_fan_start(&rf->fan, rep, done, arg);
-  gi_fan_copy_with(&rf->fan, fop, xdata, rep->up);
+  if (rf->content)
+    gi_fan_send(&rf->fan, with_content(fop, xdata), (unsigned)rep_first(rf->content), 0);
+  gi_fan_copy_with(&rf->fan, fop, xdata, rep->up & ~rf->content);
   gi_dict_unref(&xdata);
 }
 

@@ -6,6 +6,8 @@
  */
 #include "xlators/cluster/replicate/ops/ops.h"
 
+#include "libglusterish/content.h"
+
 #include <fcntl.h>
 
 /* ---- open, opendir, and a create that truncates ---- */
@@ -75,12 +77,8 @@ take_open_reply(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan)
   uint32_t content = rf->generation == rep->generation ? rf->content & (uint32_t)fan->ok : 0;
 
   gi_reply_move(fop, gi_fan_reply(fan, (unsigned)rep_first(content ? content : (uint32_t)fan->ok)));
-  if (!content && gi_dict_get(fop->rsp.xdata, GI_CONTENT_STAT_KEY)) {
-    struct gi_dict *rest = gi_fop_rsp_xdata(fop);
-
-    gi_dict_del(rest, GI_CONTENT_KEY);
-    gi_dict_del(rest, GI_CONTENT_STAT_KEY);
-  }
+  if (!content)
+    gi_content_drop(fop);
 }
 
 static void

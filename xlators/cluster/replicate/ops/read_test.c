@@ -616,6 +616,80 @@ content_of_a_set_that_changed_is_not_told(void **state)
   rig_free(r);
 }
 
+/* ---- the content with a lookup ---- */
+
+struct content_lookup {
+  struct rig *r;
+  unsigned child, asked;
+};
+
+static void
+lookup_with_content(struct gi_fop *fop, void *arg)
+{
+  struct content_lookup *c = arg;
+
+  brick_serve(fop, &c->r->brick[c->child]);
+  if (!gi_dict_get(fop->xdata, GI_CONTENT_KEY))
+    return;
+  c->asked++;
+  gi_dict_set_iatt(gi_fop_rsp_xdata(fop), GI_CONTENT_STAT_KEY, &(struct gi_iatt){.size = 3});
+  gi_dict_set_bin(gi_fop_rsp_xdata(fop), GI_CONTENT_KEY, "abc", 3);
+}
+
+static struct gi_fop *
+look_for_content(struct rig *r, struct content_lookup c[BRICKS])
+{
+  struct gi_fop *f = rig_entry(r, GI_FOP_LOOKUP, 1, "f5", 0);
+
+  gi_dict_set_uint(gi_fop_xdata(f), GI_CONTENT_KEY, 100);
+  for (unsigned i = 0; i < BRICKS; i++) {
+    c[i] = (struct content_lookup){r, i, 0};
+    rig_first(r, i, GI_FOP_LOOKUP, lookup_with_content, &c[i]);
+  }
+  rig_run(r, f);
+  rig_done(f, 0, 0);
+  assert_int_equal(c[0].asked + c[1].asked + c[2].asked, 1);
+  return f;
+}
+
+/* One child is asked; what it has counts if all answers together say that its copy is good. */
+static void
+content_comes_with_a_lookup_from_a_good_copy(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct content_lookup c[BRICKS];
+  struct gi_fop *f;
+
+  rig_object(r, 5, S_IFREG | 0644);
+  f = look_for_content(r, c);
+  assert_non_null(gi_dict_get(f->rsp.xdata, GI_CONTENT_KEY));
+  assert_non_null(gi_dict_get(f->rsp.xdata, GI_CONTENT_STAT_KEY));
+  for (unsigned slot = 0; slot < 2; slot++) {
+    unsigned from = c[1].asked ? 1 : c[2].asked ? 2 : 0;
+
+    rig_blame(r, (from + 1) % BRICKS, 5, from, slot);
+    rig_blame(r, (from + 2) % BRICKS, 5, from, slot);
+    f = look_for_content(r, c);
+    assert_null(gi_dict_get(f->rsp.xdata, GI_CONTENT_KEY));
+    assert_null(gi_dict_get(f->rsp.xdata, GI_CONTENT_STAT_KEY));
+  }
+  rig_free(r);
+}
+
+static void
+an_arbiter_is_not_asked_for_content(void **state)
+{
+  struct rig *r = rig_new_arbiter(NULL);
+  struct content_lookup c[BRICKS];
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_set(r, "choose-local", "off");
+  rig_set(r, "read-subvolume-index", "2");
+  look_for_content(r, c);
+  assert_int_equal(c[2].asked, 0);
+  rig_free(r);
+}
+
 struct copies {
   unsigned n, readable, chosen, up;
 };
@@ -714,6 +788,8 @@ main(void)
       cmocka_unit_test(internal_locks_need_a_quorum),
       cmocka_unit_test(one_child_is_asked_for_the_content),
       cmocka_unit_test(content_of_a_set_that_changed_is_not_told),
+      cmocka_unit_test(content_comes_with_a_lookup_from_a_good_copy),
+      cmocka_unit_test(an_arbiter_is_not_asked_for_content),
       cmocka_unit_test(observers_are_told_which_copies_are_read),
   };
 

@@ -193,7 +193,7 @@ struct rep_fop {
 
   /* one that reads */
   uint32_t tried;   /* children that failed it */
-  uint32_t content; /* OPEN: the child that is asked for the content, or none */
+  uint32_t content; /* OPEN, LOOKUP: the child that is asked for the content, or none */
   bool refreshed, read_entries, policy_asked, healed, name_healed;
   bool name_held;       /* LOOKUP: we held the lock of the name when the children were asked */
   uint8_t locked_looks; /* LOOKUP: looks under that lock so far */
