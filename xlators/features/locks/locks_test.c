@@ -494,6 +494,11 @@ test_mandatory(void **state)
   ok(lk(s, fd, 0, GI_LKCMD_SET, GI_LK_WRITE, 0, 15));
   fd->flags |= O_NONBLOCK;
   failed(io(s, fd, 1, GI_FOP_READ), EAGAIN);
+  failed(io(s, fd, 1, GI_FOP_FTRUNCATE), EAGAIN); /* from byte 10 to the end */
+  ok(lk(s, fd, 0, GI_LKCMD_SET, GI_LK_UNLOCK, 10, 0));
+  ok(io(s, fd, 1, GI_FOP_FTRUNCATE));
+  ok(lk(s, fd, 0, GI_LKCMD_SET, GI_LK_WRITE, 1000, 1));
+  failed(io(s, fd, 1, GI_FOP_FTRUNCATE), EAGAIN);
   fake_stack_free(s);
 }
 
@@ -572,6 +577,28 @@ test_clear(void **state)
   snprintf(endless, sizeof(endless), "glusterfs.clrlk.tentry.kall.%0*d", 4000, 0);
   failed(clear(s, 2, endless), EINVAL);
   assert_int_equal(fake_count(s, 0, GI_FOP_GETXATTR), 0);
+  fake_stack_free(s);
+}
+
+/* A range is the bytes from its first to its last. */
+static void
+test_clear_a_range(void **state)
+{
+  static const struct {
+    const char *name;
+    bool goes;
+  } t[] = {
+      {"glusterfs.clrlk.tposix.kgranted.0,0-10", false},
+      {"glusterfs.clrlk.tposix.kgranted.0,20-0", false},
+      {"glusterfs.clrlk.tposix.kgranted.0,19-1", true},
+      {"glusterfs.clrlk.tposix.kgranted.0,0-11", true},
+  };
+  struct fake_stack *s = setup(NULL);
+  for (size_t i = 0; i < GI_ARRAY_LEN(t); i++) {
+    ok(lk(s, fake_fd(s, 5), 0, GI_LKCMD_SET, GI_LK_WRITE, 10, 10));
+    clear(s, 2, t[i].name);
+    assert_int_equal(asked(s, "glusterfs.posixlk-count", NULL), !t[i].goes);
+  }
   fake_stack_free(s);
 }
 
@@ -663,6 +690,7 @@ test_statedump(void **state)
   assert_non_null(strstr(text, "lock-dump.domain.domain=vol-replicate-0"));
   assert_non_null(strstr(text, "inodelk.inodelk[0](ACTIVE)=type=WRITE"));
   assert_non_null(strstr(text, "inodelk.inodelk[1](BLOCKED)"));
+  assert_non_null(strstr(text, "posixlk.posixlk[0](ACTIVE)=type=WRITE, whence=0, start=0, len=1,"));
   assert_non_null(strstr(text, "client-b"));
   free(text);
   fake_stack_free(s);
@@ -750,6 +778,7 @@ main(void)
       cmocka_unit_test(test_no_content_with_an_open_where_locks_bind),
       cmocka_unit_test(test_fence),
       cmocka_unit_test(test_clear),
+      cmocka_unit_test(test_clear_a_range),
       cmocka_unit_test(test_who_clears),
       cmocka_unit_test(test_removes_do_not_look_at_locks),
       cmocka_unit_test(test_revocation),
