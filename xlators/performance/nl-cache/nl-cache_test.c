@@ -560,6 +560,7 @@ test_half_a_listing_tells_nothing(void **state)
 {
   struct fake_stack *s = *state;
   struct gi_fd *fd = fake_fd(s, DIRECTORY);
+  struct gi_fop *f = fake_fop(s, GI_FOP_READDIRP);
 
   list(s, fd, 0, (struct listing){first_names, 1, false});
   list(s, fd, 9, (struct listing){last_names, 10, true}); /* something was left out */
@@ -570,6 +571,14 @@ test_half_a_listing_tells_nothing(void **state)
   sent(s, on_name(s, GI_FOP_MKNOD, DIRECTORY, "new")); /* which may be before or behind where the listing is */
   list(s, fd, 4, (struct listing){last_names, 5, true});
   assert_true(asked(s, "most"));
+  list(s, fd, 0, (struct listing){first_names, 1, false});
+  hold(s, GI_FOP_READDIRP);
+  gi_fop_set_fd(f, fd);
+  f->args.offset = 4;
+  fake_submit(s, f);
+  list(s, fd, 0, (struct listing){last_names, 1, false}); /* is begun anew before that comes to the end */
+  assert_true(fake_release(s, 0, GI_FOP_READDIRP, 0, ENOENT));
+  assert_true(asked(s, "least"));
 }
 
 static void
