@@ -424,7 +424,7 @@ virtual_gfid(struct test *t, const char *key)
 }
 
 static struct gi_fop *
-list(struct test *t, const struct gi_gfid *gfid)
+list_with(struct test *t, const struct gi_gfid *gfid, const char *key)
 {
   struct gi_inode *inode = gi_inode_get(t->s->graph, gfid);
   struct gi_fd *fd = gi_fd_new(t->s->graph, inode, O_RDONLY, 1);
@@ -435,11 +435,19 @@ list(struct test *t, const struct gi_gfid *gfid)
   f = fake_fop(t->s, GI_FOP_READDIR);
   gi_fop_set_fd(f, fd);
   f->args.size = 4096;
+  if (key)
+    gi_dict_set_uint(gi_fop_xdata(f), key, 1);
   gi_fd_unref(&fd);
   gi_inode_unref(&inode);
   fake_submit(t->s, f);
   wait_for(t, f);
   return f;
+}
+
+static struct gi_fop *
+list(struct test *t, const struct gi_gfid *gfid)
+{
+  return list_with(t, gfid, NULL);
 }
 
 static struct gi_fop *
@@ -493,6 +501,26 @@ test_over_the_wire(void **state)
   assert_int_equal(by_name(&t, GI_FOP_RMDIR, &changes, GFID5)->rsp.ret, 0);
   assert_false(there(&t, "entry-changes/" GFID5));
   assert_int_equal(by_name(&t, GI_FOP_LOOKUP, &changes, GFID5)->rsp.err, ENOENT);
+  finish(&t);
+}
+
+/* What a gfid is the handle tells, to who asks. */
+static void
+test_types_of_what_is_listed(void **state)
+{
+  char path[256];
+  struct test t;
+  setup(&t);
+  run(&t, xattrop(&t, 1, 0), &(struct values){1, 0});
+  struct gi_gfid index = virtual_gfid(&t, "glusterfs.xattrop_index_gfid");
+  snprintf(path, sizeof(path), "%s/.glusterfs/05", t.dir);
+  assert_int_equal(mkdir(path, 0700), 0);
+  strcat(path, "/05");
+  assert_int_equal(mkdir(path, 0700), 0);
+  strcat(path, "/" GFID5);
+  assert_int_equal(symlink("../../00/00/00000000-0000-0000-0000-000000000001/d", path), 0);
+  assert_int_equal(list(&t, &index)->rsp.entries.entry[0].type, DT_REG);
+  assert_int_equal(list_with(&t, &index, "get-gfid-type")->rsp.entries.entry[0].type, DT_DIR);
   finish(&t);
 }
 
@@ -744,6 +772,7 @@ main(void)
       cmocka_unit_test(test_link_count_and_restart),
       cmocka_unit_test(test_count_that_failed),
       cmocka_unit_test(test_over_the_wire),
+      cmocka_unit_test(test_types_of_what_is_listed),
       cmocka_unit_test(test_old_base_goes),
       cmocka_unit_test(test_regions_follow_the_counter),
       cmocka_unit_test(test_regions_are_never_too_small),
