@@ -117,15 +117,22 @@ test_goes_by_itself_a_moment_later(void **state)
 }
 
 static void
-test_a_descriptor_goes_too(void **state)
+open_it(struct bench *b, struct gi_fd *fd)
 {
-  struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fop *f = fake_fop(b->client, GI_FOP_OPEN);
-  struct gi_fd *fd = gi_fd_new(b->client->graph, fake_inode(b->client, 9), O_RDWR, 1);
 
   gi_fop_set_fd(f, fd);
   bench_submit(b, f);
   fake_fop_free(f);
+}
+
+static void
+test_a_descriptor_goes_too(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fd *fd = gi_fd_new(b->client->graph, fake_inode(b->client, 9), O_RDWR, 1);
+
+  open_it(b, fd);
   assert_int_equal(b->server->graph->fds_live, 1);
   gi_fd_unref(&fd);
   assert_int_equal(client_of(b)->sent[GI_FOP_RELEASE], 0);
@@ -162,11 +169,15 @@ test_who_sends_messages(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_fop *f = unlock_name(b);
+  struct gi_fd *fd = gi_fd_new(b->client->graph, fake_inode(b->client, 9), O_RDWR, 1);
 
+  open_it(b, fd);
   client_of(b)->peer_is_ours = false;
   bench_submit(b, f);
   assert_int_equal(client_of(b)->sent[GI_FOP_ENTRYLK], 1);
   fake_fop_free(f);
+  gi_fd_unref(&fd);
+  assert_int_equal(client_of(b)->sent[GI_FOP_RELEASE], 1);
   client_of(b)->peer_is_ours = true;
   f = unlock_name(b);
   f->caller.pid = GI_PID_HEAL;
