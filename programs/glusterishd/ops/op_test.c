@@ -509,6 +509,36 @@ test_names_are_looked_up_by_workers(void **state)
   f->r->net = before;
 }
 
+/* A daemon that is bound to an address is at that one only. */
+static void
+test_which_addresses_are_of_this_machine(void **state)
+{
+  static const struct {
+    const char *bind, *host;
+    bool local;
+  } t[] = {
+      {NULL, "127.0.0.1", true},
+      {NULL, "localhost", true},
+      {NULL, "192.0.2.1", false},
+      {"127.0.0.2", "127.0.0.2", true},
+      {"127.0.0.2", "127.0.0.1", false},
+      {"127.0.0.2", "two.test", true},
+      {"two.test", "127.0.0.2", true},
+      {"two.test", "127.0.0.1", false},
+  };
+  struct fixture *f = *state;
+  struct gi_net_address two;
+  char *before = f->gd->config.bind;
+  assert_int_equal(gi_net_kernel.resolve(f->r, "127.0.0.2", 0, &two, 1, NULL), 1);
+  gd_host_learn(f->gd, "two.test", &two, 1);
+  for (size_t i = 0; i < GI_ARRAY_LEN(t); i++) {
+    f->gd->config.bind = (char *)t[i].bind;
+    if (gd_host_is_local(f->gd, t[i].host) != t[i].local)
+      fail_msg("%s, bound to %s", t[i].host, t[i].bind ? t[i].bind : "nothing");
+  }
+  f->gd->config.bind = before;
+}
+
 int
 main(void)
 {
@@ -528,6 +558,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_get_of_quorum, setup, teardown),
       cmocka_unit_test_setup_teardown(test_options_of_all, setup, teardown),
       cmocka_unit_test_setup_teardown(test_names_are_looked_up_by_workers, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_which_addresses_are_of_this_machine, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
