@@ -517,14 +517,9 @@ test_which_addresses_are_of_this_machine(void **state)
     const char *bind, *host;
     bool local;
   } t[] = {
-      {NULL, "127.0.0.1", true},
-      {NULL, "localhost", true},
-      {NULL, "192.0.2.1", false},
-      {"127.0.0.2", "127.0.0.2", true},
-      {"127.0.0.2", "127.0.0.1", false},
-      {"127.0.0.2", "two.test", true},
-      {"two.test", "127.0.0.2", true},
-      {"two.test", "127.0.0.1", false},
+      {NULL, "127.0.0.1", true},        {NULL, "localhost", true},         {NULL, "192.0.2.1", false},
+      {"127.0.0.2", "127.0.0.2", true}, {"127.0.0.2", "127.0.0.1", false}, {"127.0.0.2", "two.test", true},
+      {"two.test", "127.0.0.2", true},  {"two.test", "127.0.0.1", false},
   };
   struct fixture *f = *state;
   struct gi_net_address two;
