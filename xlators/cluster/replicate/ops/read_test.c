@@ -191,6 +191,21 @@ a_name_that_is_being_made_or_healed(void **state)
   locked_and_absent(rig_new_arbiter(NULL), 2, true, ENOTCONN);
 }
 
+/* No quorum has the name and none lacks it. If all have said so and nobody changes it, that is how it is. */
+static void
+a_contradiction_that_lasts(void **state)
+{
+  struct rig *r = rig_new(NULL);
+
+  rig_object(r, 5, S_IFREG | 0644);
+  lose_name(r, 1, "f5");
+  r->brick[2].fail_err[GI_FOP_LOOKUP] = ESTALE;
+  rig_done(lookup(r, "f5"), -1, EIO);
+  r->brick[2].fail_err[GI_FOP_LOOKUP] = ENOMEM;
+  rig_done(lookup(r, "f5"), -1, ENOTCONN);
+  rig_free_clean(r);
+}
+
 static void
 everyone_accused(void **state)
 {
@@ -771,6 +786,7 @@ main(void)
       cmocka_unit_test(wrong_gfid_expected_above),
       cmocka_unit_test(name_that_only_a_stale_brick_has),
       cmocka_unit_test(a_name_that_is_being_made_or_healed),
+      cmocka_unit_test(a_contradiction_that_lasts),
       cmocka_unit_test(everyone_accused),
       cmocka_unit_test(counters_do_not_reach_the_application),
       cmocka_unit_test(accused_copies_are_not_read),
