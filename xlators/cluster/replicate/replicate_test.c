@@ -305,6 +305,7 @@ pathinfo_names_all_copies(void **state)
   assert_ok(f);
   assert_true(gi_dict_get_str(f->rsp.dict, f->args.name, &text));
   assert_string_equal(text, "(<REPLICATE:under-test> <A> <B> <C>)");
+  assert_int_equal(f->rsp.ret, strlen(text) + 1);
   rig_free(r);
 }
 
