@@ -27,7 +27,7 @@ do not take locks again after a reconnect|1|--workload locks --mishaps cut
 do not tell what became of names|6|--workload names --layers all --mishaps none
 end a rename in the middle|1|--workload spread --mishaps none
 forget a linkto file|1|--workload spread --mishaps none
-forget failed synchronous writes|87|--workload synced --mishaps disk-refuses,power-loss
+forget failed synchronous writes|2|--workload synced --mishaps disk-refuses,power-loss
 forget that no good copy was synced|5|--workload register --mishaps disk-faults,brick-crash,cut
 forget to blame who failed|2|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
@@ -62,7 +62,7 @@ success without quorum|28|--workload register --mishaps partition,brick-crash,cu
 swallow the error of what was answered early|5|--workload register --layers write-behind --mishaps one-way,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|29|--workload register --mishaps power-loss,brick-crash,healer-crash
-take the word of a write-out|87|--workload register --mishaps disk-refuses,power-loss
+take the word of a write-out|2|--workload register --mishaps disk-refuses,power-loss
 take what memory has for what the disk has|211|--workload register --mishaps disk-faults,power-loss
 tell who is away only in the post-op|7|--workload register --mishaps brick-crash,cut,partition
 END
