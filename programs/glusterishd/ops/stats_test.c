@@ -139,6 +139,32 @@ test_clear_locks(void **state)
   nobody_is_asked(&s);
 }
 
+/* ---- what only the processes know ---- */
+
+static void
+test_status_of_processes(void **state)
+{
+  static const char *const answer[] = {"mallinfo.arena", "7", NULL};
+  static const struct {
+    const char *what, *mask;
+  } t[] = {{"mem", "1"}, {"clients", "2"}, {"inode", "4"}, {"fd", "8"}, {"callpool", "16"}, {"client-list", "128"}};
+  static const char status[] = "{\"command\":\"volume status\",\"volume\":\"vol\",\"what\":\"%s\"}";
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  struct gd_volume *v = create(f, "a", "b");
+  succeeds(f, run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\"}"));
+  struct gi_rpc_server *s = answer_for(f, v, 1, answer); /* of the other one nothing is known */
+  for (size_t i = 0; i < GI_ARRAY_LEN(t); i++) {
+    succeeds(f, run(f, 27, status, t[i].what));
+    assert_string_equal(asked("cmd"), t[i].mask);
+    assert_string_equal(asked("brick-name"), v->bricks[0].path);
+    assert_non_null(strstr(f->out, "\"facts\":{\"mallinfo.arena\":\"7\"}"));
+  }
+  assert_int_equal(run(f, 27, status, "nonsense"), EINVAL);
+  nobody_is_asked(&s);
+}
+
 /* ---- the state of the daemon, as a file ---- */
 
 /* The file that the last command wrote; the caller frees the text. */
@@ -230,6 +256,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_profile, setup, teardown),
       cmocka_unit_test_setup_teardown(test_top, setup, teardown),
       cmocka_unit_test_setup_teardown(test_clear_locks, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_status_of_processes, setup, teardown),
       cmocka_unit_test_setup_teardown(test_get_state, setup, teardown),
       cmocka_unit_test_setup_teardown(test_statedump, setup, teardown),
   };
