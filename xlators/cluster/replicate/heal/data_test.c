@@ -554,6 +554,21 @@ a_writer_holds_the_lock(void **state)
   rig_free_clean(r);
 }
 
+/* Its marks are those of a writer's session. But nobody tells of one whom a copy does not hear, nor of another one who died. */
+static void
+a_file_that_is_being_written_is_left_alone(void **state)
+{
+  static const int32_t dirty[][BRICKS] = {{1, 1, 1}, {1, 1, 0}, {2, 2, 2}};
+  struct rig *r = rig_with(NULL, 1000);
+
+  r->brick[1].txn_locks = 1;
+  for (unsigned k = 0; k < GI_ARRAY_LEN(dirty); k++) {
+    rep_foreach(i, 7) object(r, i)->mark[BRICKS][0] = dirty[k][i];
+    assert_int_equal(heal(r), k ? REP_HEALED : REP_HEAL_BUSY);
+  }
+  rig_free_clean(r);
+}
+
 /* ---- counters that are not ---- */
 
 static void
@@ -774,6 +789,7 @@ main(void)
       cmocka_unit_test(not_a_regular_file),
       cmocka_unit_test(arbiter_gets_no_data),
       cmocka_unit_test(attributes_are_healed),
+      cmocka_unit_test(a_file_that_is_being_written_is_left_alone),
       cmocka_unit_test(unmarked_differences_are_marked_first),
       cmocka_unit_test(metadata_sinks_that_fail),
       cmocka_unit_test(data_and_metadata_of_a_new_file),

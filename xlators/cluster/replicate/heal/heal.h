@@ -268,6 +268,7 @@ struct rep_inspection {
   bool data, metadata, entry; /* needs a locked look */
   bool pending, dirty;        /* any counter of that kind */
   bool dirty_many;            /* dirty, and more than a single transaction under way explains */
+  bool dirty_here;            /* every copy is dirty: a transaction under way has reached all of them */
   bool partial;               /* not all children answered: nothing is said about split brain */
   bool split_data, split_metadata, split_entry;
   bool healing, busy; /* somebody holds the self-heal lock, or the lock of a transaction */
@@ -275,6 +276,13 @@ struct rep_inspection {
 };
 
 void rep_inspect(struct rep_heal *h, struct rep_inspection *in);
+
+/* Its marks are those of the one transaction under way: it lowers them itself. */
+static inline bool
+rep_is_written(const struct rep_inspection *in)
+{
+  return !in->pending && in->dirty && in->busy && !in->dirty_many;
+}
 
 /* ---- for a lookup (name.c) ---- */
 

@@ -105,14 +105,18 @@ counted(const struct rep_view *v, const char *key)
 static void
 look_at_marks(const struct rep_view *v, struct rep_inspection *in)
 {
+  uint32_t dirty = 0;
+
   for (enum rep_type type = 0; type < REP_TYPES; type++)
     rep_foreach(i, v->ok)
     {
+      dirty |= v->dirty[type][i] ? 1u << i : 0;
       in->dirty |= v->dirty[type][i] != 0;
       in->dirty_many |= v->dirty[type][i] > 1 || v->dirty[type][i] < 0;
       for (unsigned j = 0; j < v->rep->n; j++)
         in->pending |= v->pending[type][i][j] != 0;
     }
+  in->dirty_here = dirty == v->rep->all;
 }
 
 static bool
@@ -245,6 +249,8 @@ heal(struct rep_heal *h)
   rep_inode_type(h->inode, in.mode);
   if (!in.data && !in.metadata && !in.entry)
     return REP_HEAL_CLEAN;
+  if (rep_is_written(&in) && in.dirty_here)
+    in.data = in.entry = false; /* to look closer would take the lock away from the writer, and compare all of the file */
   res = heal_parts(h, &in);
   rep_inode(h->rep, h->inode)->need_refresh = true;
   return res;

@@ -100,8 +100,8 @@ verdict(const struct rep_inspection *in)
     return "heal";
   if (in->healing)
     return "possibly-healing";
-  if (!in->pending && in->dirty && in->busy && !in->dirty_many)
-    return "no-heal"; /* a transaction is under way */
+  if (rep_is_written(in))
+    return "no-heal";
   return "heal";
 }
 
