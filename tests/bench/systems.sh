@@ -11,7 +11,7 @@
 # Names of numbers end in what they are: _s and _us are better when small, _iops and _mib_s when large. A ratio is how many times worse
 # than local a system is.
 #
-# Systems: local (a directory beside the bricks), default and writeback (our mount, as it is and with kernel-writeback-cache), gluster,
+# Systems: local (a directory beside the bricks), standbys (there, too; only pgbench makes a difference), default and writeback (our mount, as it is and with kernel-writeback-cache), gluster,
 # gluster-tuned and gluster-writeback (the packaged one, as it is, as people set it for one client, and with kernel-writeback-cache); nodes and
 # gluster-nodes (both as they are, over three nodes of a slow network: nodes.sh).
 #
@@ -104,12 +104,13 @@ gluster_mount() { mount -t glusterfs -o "server-port=$gport${1:+,$1}" 127.1.1.1:
 
 system_unmount() { ! mountpoint -q "$mnt" || umount "$mnt" || umount -l "$mnt"; }
 
+on_disk() { [[ $1 =~ ^(local|standbys)$ ]]; }
 ours() { [[ $1 =~ ^(default|writeback|nodes)$ ]]; }
 
 # Sets $at, an empty directory on the system; of ours $client and $bricks, the processes.
 system_begin() {
   at=$dir/local/work client='' bricks=''
-  if [ "$1" != local ]; then
+  if ! on_disk "$1"; then
     system_mount "$1" || return 1
     at=$mnt/work
   fi
@@ -123,14 +124,14 @@ system_begin() {
 # Nothing of it is in memory any more.
 system_cold() {
   sync
-  if [ "$1" != local ]; then system_unmount; fi
+  on_disk "$1" || system_unmount
   echo 3 >/proc/sys/vm/drop_caches
-  [ "$1" = local ] || system_mount "$1"
+  on_disk "$1" || system_mount "$1"
 }
 
 system_end() {
   rm -rf --one-file-system "$at"
-  [ "$1" = local ] || system_unmount
+  on_disk "$1" || system_unmount
 }
 
 # The client's counters since it was mounted, as counts_client has them.
