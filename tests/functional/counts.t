@@ -70,6 +70,47 @@ sync -f small
 echo 3 >/proc/sys/vm/drop_caches
 costs "a cold small file" 40 1.3 6 'cat small/{0..39} >/dev/null'
 
+# How often the brick calls its file system for it. Only such calls are counted: how often it waits, and is woken up, hangs on how fast it
+# all goes. Times that are written behind, of many changes together, are within the ceilings.
+file_calls='openat close newfstatat linkat unlinkat renameat mkdirat symlinkat readlinkat fchmodat2 ftruncate pwritev fsync fdatasync
+  fgetxattr fsetxattr flistxattr fremovexattr getxattrat setxattrat listxattrat removexattrat'
+brick=${bricks%% *}
+
+# calls NAME OPERATIONS CALLS COMMAND
+calls() {
+  local perf counted try events=''
+  for try in $file_calls; do
+    perf stat -e "syscalls:sys_enter_$try" true >/dev/null 2>&1 && events+=",syscalls:sys_enter_$try"
+  done
+  for try in 1 2 3; do
+    perf stat -x, -e "${events#,}" -p "$brick" -o "$WORK/perf" >/dev/null 2>&1 &
+    perf=$!
+    sleep 0.5
+    eval "$4"
+    sleep 1
+    kill -INT "$perf" && wait "$perf"
+    counted=$(awk -F, -v n="$2" '$1 + 0 == $1 {sum += $1; if ($1 >= n / 2) {sub(/.*sys_enter_/, "", $3); which = which " " $3 " " $1 / n}}
+      END {printf "%.2f%s", sum / n, which}' "$WORK/perf")
+    note "$1: $counted"
+    if awk -v c="${counted%% *}" -v max="$3" 'BEGIN {exit !(c > 0 && c <= max)}'; then
+      pass "$1: at most $3 calls of the brick on its files"
+      return
+    fi
+    [[ $4 == *'$try'* ]] || break
+  done
+  fail "$1: at most $3 calls of the brick on its files" "$counted"
+}
+
+if perf stat -e syscalls:sys_enter_openat true >/dev/null 2>&1; then
+  calls "a new small file" 40 22 'for ((i = 0; i < 40; i++)); do echo text >small$try-$i; done'
+  calls "the same with another content" 40 18 'for ((i = 0; i < 40; i++)); do echo text >small1-$i; done # $try'
+  calls "another mode" 40 5 'chmod 60$try small1-{0..39}'
+  calls "a new directory" 40 15 'for ((i = 0; i < 40; i++)); do mkdir d$try-$i; done'
+  calls "its removal" 40 12 'rmdir d1-{0..39}'
+  calls "a name that moves, where there is none" 40 27 'for ((i = 0; i < 40; i++)); do mv -T small1-$i moved$i; done'
+  calls "a name that goes" 40 8 'rm moved{0..39}'
+fi
+
 # The kernel pushes its times before each fsync: they go with the write.
 cd / && umount "$WORK/m"
 must "it is mounted with kernel write-back" mount_volume counts "$WORK/m" --kernel-writeback-cache=yes

@@ -108,6 +108,8 @@ posix_run_open(struct posix_op *op)
   if (op->new_fd < 0)
     return posix_err(op, errno);
   posix_node_known(op, NODE_OBJ, (struct posix_at){op->new_fd, ""});
+  if (flags & (O_WRONLY | O_RDWR) && !(flags & O_TRUNC) && !posix_in_company(op))
+    posix_seen_after(op, NODE_OBJ, (struct posix_at){op->new_fd, ""}, &st); /* a change comes next */
   return posix_run_content(op);
 }
 
