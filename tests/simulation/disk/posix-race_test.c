@@ -332,8 +332,7 @@ ask_while_a_directory_moves(const char *engine, const struct gi_gfid *dir, struc
   char text[GI_UUID_TEXT], aside[GI_UUID_TEXT + 8];
 
   gi_reactor_set_workers(t.b->s->ctx.reactor, 4);
-  p->any_slow = true;
-  p->slow_until[GI_FOP_RENAME] = UINT64_MAX; /* on a worker, even with an engine that runs it on the reactor */
+  p->stall[GI_FOP_RENAME].slow_until = UINT64_MAX; /* on a worker, even with an engine that runs it on the reactor */
   atomic_store(&stalled, false);
   atomic_store(&go, false);
   snprintf(aside, sizeof(aside), "moves-%s", gi_gfid_text(dir, text));
