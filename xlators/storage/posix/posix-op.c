@@ -558,6 +558,7 @@ dispatch(struct posix_op *op)
   struct posix *p = op->p;
   GI_ASSERT(!op->on_worker && !op->fop->answered && gi_list_empty(&op->wait));
 
+  posix_seen_moves(op);
   if (op->exclusive && !op->alone) {
     op->alone = gi_inode_get(op->fop->graph, &op->node[NODE_OBJ].gfid);
     gi_serial_take(&posix_inode_of(p, op->alone)->serial);

@@ -86,7 +86,7 @@ changes_counters(enum gi_fop_kind kind)
          kind == GI_FOP_REMOVEXATTR || kind == GI_FOP_FREMOVEXATTR;
 }
 
-/* All that is known of an object, but for what this operation has found at its end. */
+/* All that is known of an object, but what this operation has found at its end. */
 static void
 forget(struct posix_op *op, const struct posix_node *n)
 {
@@ -118,6 +118,20 @@ posix_seen_finish(struct posix_op *op)
   for (int i = 0; i < NODE_COUNT; i++)
     if (!gi_gfid_is_none(&op->node[i].gfid))
       forget(op, &op->node[i]);
+}
+
+void
+posix_seen_moves(struct posix_op *op)
+{
+  for (int i = 0; i < NODE_COUNT; i++) {
+    if (op->node[i].after)
+      op->node[i].after->since = 0;
+    op->node[i].after = NULL;
+  }
+  if (op->counts)
+    posix_counts_forget(op->counts);
+  op->counts = NULL;
+  GI_ASSERT(!op->opened.since);
 }
 
 void

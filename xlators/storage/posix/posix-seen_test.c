@@ -7,6 +7,8 @@
 #endif
 #include "xlators/storage/posix/posix-fixture.h"
 
+#include "libglusterish/extension.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/xattr.h>
@@ -135,6 +137,36 @@ a_directory_that_went_is_not_believed_in(void **state)
   brick_free(b);
 }
 
+/* An open that has to wait for the content goes to a worker with what it has seen so far. */
+static void
+what_an_operation_saw_before_it_moved_does_not_count(void **state)
+{
+  brick_on_disk = true;
+  BRICK(b, NULL);
+  brick_on_disk = false;
+  struct gi_gfid g = brick_file(b, ROOT, "f");
+  char path[PATH_MAX], data[8192] = "text";
+  struct gi_fop *f = brick_fop(b, GI_FOP_OPEN);
+  int fd;
+
+  (void)state;
+  brick_path(b, path, "f");
+  fd = open(path, O_RDWR);
+  assert_int_equal(write(fd, data, sizeof(data)), sizeof(data));
+  assert_int_equal(fsync(fd), 0);
+  assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+  set_object(f, &g);
+  f->args.flags = O_RDWR;
+  f->fd = gi_fd_new(b->s->graph, f->loc.inode, O_RDWR, 0);
+  gi_dict_set_uint(gi_fop_xdata(f), GI_CONTENT_KEY, sizeof(data));
+  assert_ok(brick_run(b, f));
+  assert_int_equal(ftruncate(fd, 100), 0);
+  close(fd);
+  f = brick_write(b, f->fd, 0, "x", 1);
+  assert_int_equal(f->rsp.post.size, 100);
+  brick_free(b);
+}
+
 int
 main(void)
 {
@@ -142,6 +174,7 @@ main(void)
       cmocka_unit_test(counters_are_those_of_the_disk),
       cmocka_unit_test(a_change_begins_with_what_the_last_one_left),
       cmocka_unit_test(a_directory_that_went_is_not_believed_in),
+      cmocka_unit_test(what_an_operation_saw_before_it_moved_does_not_count),
   };
 
   return BRICK_RUN_ENGINES(tests);

@@ -453,6 +453,7 @@ int posix_node_attributes(struct posix_op *op, int which, struct posix_at at, st
 /* run, when nothing changes any more. */
 void posix_seen_after(struct posix_op *op, int which, struct posix_at at, const struct stat *st);
 void posix_seen_finish(struct posix_op *op);
+void posix_seen_moves(struct posix_op *op); /* it leaves the reactor: what it has noted so far does not count */
 void posix_seen_opened(struct posix_op *op, struct posix_fd *pf); /* finish of CREATE */
 struct posix_counts *posix_counts_of(struct posix_op *op);        /* run of XATTROP; NULL: ask the disk */
 /* False: not known. Else the bytes in *n, or -1 and errno. `c` may be NULL. */
