@@ -167,11 +167,11 @@ struct di_fop {
   di_task_fn *fn;
   struct gi_fop *first; /* a reply that came before the task began; owned */
   struct gi_xlator *to; /* the subvolume that was asked; of a LOOKUP that is answered: that has the file */
-  uint8_t tries; /* after the file had moved */
-  bool expects;  /* UNLINK: which object is meant was said here, not by who asked */
-  bool noted;    /* LOOKUP: what somebody had left undone was found, and settled */
-  bool cleared;  /* LOOKUP: directories of different gfids were found, and the wrong ones removed if that can be */
-  bool inner;    /* sent by a task of ours: it does not wait for another set of subvolumes, which waits for the task */
+  uint8_t tries;        /* after the file had moved */
+  bool expects;         /* UNLINK: which object is meant was said here, not by who asked */
+  bool noted;           /* LOOKUP: what somebody had left undone was found, and settled */
+  bool cleared;         /* LOOKUP: directories of different gfids were found, and the wrong ones removed if that can be */
+  bool inner;           /* sent by a task of ours: it does not wait for another set of subvolumes, which waits for the task */
 };
 
 static inline struct di_fop *

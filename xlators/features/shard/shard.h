@@ -114,7 +114,7 @@ struct sh_block {
   uint64_t n;
   struct gi_gfid gfid;
   uint64_t seen; /* sh_file.looked, when it was looked up */
-  bool dirty; /* written and not synchronised: not on the LRU list */
+  bool dirty;    /* written and not synchronised: not on the LRU list */
 };
 
 /* Blocks that are to be deleted: those of a file that has no name any more. */
