@@ -120,6 +120,9 @@ struct gd_rebalance {
   uint64_t remaining;           /* objects that it has not looked at, about */
 };
 
+#define GD_AUTHORITY_CHAIN \
+  16 /* authorities of TLS before, one after the other: who trusts one of them finds this one (tls/authority.h) */
+
 #define GD_VOLUME_MAGIC 0x1d0907edu
 
 struct gd_volume {
@@ -182,6 +185,7 @@ struct gd {
   struct gi_rpc_server *tcp, *local;
   struct gi_tls *tls;                            /* of the management port and of connections to other nodes; NULL: plain */
   bool tls_optional;                             /* the port takes plain ones too */
+  bool tls_own;                                  /* by the pool's own authority */
   struct gi_observe *observe;                    /* NULL: it is not observed */
   struct gd_gather *gather;                      /* what the page shows; NULL likewise */
   struct gd_pool *pool;                          /* NULL: this node is alone */

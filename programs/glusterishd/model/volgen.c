@@ -149,6 +149,10 @@ add_client(struct gen *g, const struct gd_brick *b)
   if (g->background && !gd_options_get(&g->v->options, "client.busy-poll-time"))
     gi_vol_node_option(n, "busy-poll-time", "0");
   transport_options(n);
+  /* Clients of GlusterFS hear of it nowhere else, and one of ours may have no file that says it. */
+  if (g->v->gd->tls_own && gd_volume_bool(g->v, "client.ssl", false) &&
+      !gd_options_get(&g->v->options, "ssl.certificate-depth"))
+    gi_vol_node_option(n, "transport.socket.ssl-cert-depth", "%d", GD_AUTHORITY_CHAIN);
   if (g->trusted) {
     gi_vol_node_option(n, "username", "%s", g->v->shows_former ? g->v->former_username : g->v->username);
     gi_vol_node_option(n, "password", "%s", g->v->shows_former ? g->v->former_password : g->v->password);

@@ -28,8 +28,6 @@
 #define SERIAL_BYTES 8
 #define RENEWED_MOST 1000
 #define CERTIFICATES_KEPT 2
-#define CHAIN_MOST 16 /* authorities before, one after the other, who trusts one of which finds this one */
-#define CHAIN_TEXT "16"
 #define NAME "glusterish pool" /* of the first one */
 #define NAME_MOST 64
 #define MSG (GI_MSG_MGMT + 186)
@@ -470,8 +468,10 @@ gd_authority_client(json_t *doc, const char *name, struct gd_bundle *b, struct g
 static int
 fill_bundle(const char *dir, const json_t *doc, const struct gd_bundle *b, struct gi_error *err)
 {
-  static const char said[] = "# Management connections of this machine are in TLS: the credentials are /etc/ssl/glusterfs.*\n"
-                             "option transport.socket.ssl-cert-depth " CHAIN_TEXT "\n"; /* successors of the authority count */
+  GI_CLEANUP_FREE char *said =
+      gi_asprintf("# Management connections of this machine are in TLS: the credentials are /etc/ssl/glusterfs.*\n"
+                  "option transport.socket.ssl-cert-depth %d\n",
+                  GD_AUTHORITY_CHAIN);
   const struct {
     const char *name, *text;
   } files[] = {{"glusterfs.pem", b->cert},
@@ -608,7 +608,7 @@ gd_authority_succeed(const char *dir, json_t *doc, struct gi_error *err)
   X509 *vouched = gd_certificate_new(next.key, &old, &(struct gd_certificate){.cn = cn, .days = CA_DAYS, .authority = true});
   GI_CLEANUP_FREE char *text = gd_certificate_text(vouched, NULL);
   json_array_append_new(chain, json_string(text));
-  json_array_foreach(json_object_get(doc, "chain"), i, one) if (i < CHAIN_MOST - 1) json_array_append(chain, one);
+  json_array_foreach(json_object_get(doc, "chain"), i, one) if (i < GD_AUTHORITY_CHAIN - 1) json_array_append(chain, one);
   json_object_set_new(doc, "chain", chain);
   json_object_set_new(doc, "generation", json_integer(generation));
   json_object_set_new(doc, "gone", json_array()); /* this one has signed nothing for them */

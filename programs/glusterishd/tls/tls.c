@@ -49,7 +49,7 @@ gd_tls_apply(struct gd *gd, struct gi_error *err)
   struct gi_tls *next = NULL;
   if (gi_secure_access_read(path, &a, err))
     return -1;
-  bool wanted = a.exists, optional = a.optional;
+  bool wanted = a.exists, optional = a.optional, own = gd_tls_is_ours(gd, &a);
   if (wanted)
     next = gi_tls_renew(gd->tls, &a.tls, err);
   gi_secure_access_clear(&a);
@@ -65,6 +65,7 @@ gd_tls_apply(struct gd *gd, struct gi_error *err)
   gi_tls_unref(&gd->tls);
   gd->tls = next;
   gd->tls_optional = optional;
+  gd->tls_own = own;
   gd_tls_offer(gd);
   return 0;
 }
