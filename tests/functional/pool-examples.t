@@ -21,6 +21,7 @@ done
 healed() { [ "$(gi_on 1 volume heal data info | awk '/^Number of entries:/ {n += $4; bricks++} END {print bricks n + 0}')" = 30 ]; }
 replaced() { gi_on 1 node status | grep -q '^State: done'; }
 copied() { cmp "$WORK/m/file" "$WORK"/b4/data*/file; } # where the node has put it
+brick_runs() { cat "$WORK"/n2/run/vols/data/*.pid >/dev/null 2>&1; }
 token=
 # take N WORDS...: the example on node N.
 take() {
@@ -35,6 +36,7 @@ take() {
     return
     ;;
   *'reset-brick data '*' start')
+    within 20 brick_runs # it has just come back
     kill -KILL "$(cat "$WORK"/n2/run/vols/data/*.pid)"
     rm -rf "$WORK/b2/data" && mkdir "$WORK/b2/data" # the new disk
     ;;
