@@ -287,8 +287,7 @@ emptying_begins(struct gd_op *op, const struct gi_error *err)
   const struct before *was = op->state;
   struct gi_error why = *err;
   decommissioned(op, err);
-  if (why.code ==
-      GD_UNSURE) { /* the task stays until it is known whether there are bricks to be emptied (gd_rebalance_settle) */
+  if (why.code == GD_UNSURE) { /* until it is known whether there are bricks to be emptied: gd_rebalance_settle */
     gd_op_finish(op, &why);
     return;
   }
