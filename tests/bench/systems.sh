@@ -134,6 +134,31 @@ system_end() {
   on_disk "$1" || system_unmount
 }
 
+# "user system": what the processes of a system have used so far, in ticks; of one that has gone nothing is known.
+system_ticks() { # SYSTEM
+  local where="$dir/(bricks|etc|var)"
+  ours "$1" || where=$gdir
+  pgrep -f "^[^ ]*gluster[^ ]* .*($where/|$mnt)" | sed 's|.*|/proc/&/stat|' | xargs -r cat 2>/dev/null |
+    awk '{sub(/.*\) /, ""); u += $12; s += $13} END {print u + 0, s + 0}'
+}
+
+# What COMMAND… costs those processes is added to $user and $system, which are the caller's.
+with_ticks() { # SYSTEM COMMAND…
+  local before after err=0
+  [ "$1" != local ] || { shift && "$@"; return; }
+  before=$(system_ticks "$1")
+  "${@:2}" || err=$?
+  after=$(system_ticks "$1")
+  user=$((user + ${after% *} - ${before% *})) system=$((system + ${after#* } - ${before#* }))
+  return $err
+}
+
+# {"cpu_user_s": …, "cpu_system_s": …} of them; nothing where nothing was counted.
+ticks_json() {
+  awk -v u="$user" -v s="$system" -v hz="$(getconf CLK_TCK)" \
+    'BEGIN {if (u + s) printf "{\"cpu_user_s\": %.2f, \"cpu_system_s\": %.2f}\n", u / hz, s / hz; else print "{}"}'
+}
+
 # The client's counters since it was mounted, as counts_client has them.
 counts_totals() { counts_client=$client counts_dumps=$GLUSTERISH_STATEDUMP_DIR && counts_client; }
 
