@@ -25,6 +25,7 @@ clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-c
 copy from a source that was blamed meanwhile|247|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
 do not tell what became of names|6|--workload names --layers all --mishaps none
+do not tell what became of objects|23|--workload register --layers quick-read --mishaps none
 end a rename in the middle|1|--workload spread --mishaps none
 forget a linkto file|1|--workload spread --mishaps none
 forget failed synchronous writes|2|--workload synced --mishaps disk-refuses,power-loss

@@ -157,7 +157,8 @@ tell_sharers(struct upcall *up, const struct gi_fop *fop, struct news *n)
   struct up_file *f = up_find(up, &n->inv.gfid);
 
   up->recent[recent_of(&n->inv.gfid)] = up->clock;
-  if (!f || (n->name && GI_BROKEN("do not tell what became of names")))
+  if (!f || (n->name && GI_BROKEN("do not tell what became of names")) ||
+      (!n->name && GI_BROKEN("do not tell what became of objects")))
     return;
   unsigned count = find_sharers(up, fop, f, n->for_ours, &who);
   GI_ASSERT(count <= up->metrics.registrations);

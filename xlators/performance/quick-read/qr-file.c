@@ -207,6 +207,8 @@ qr_take_content(struct gi_xlator *x, struct gi_fop *fop, struct qr_fop *f)
   f->e->idle = true;
   qr->metrics.fetched++;
   qr->metrics.ahead += f->ahead;
+  if (f->ahead)
+    GI_PROBE("quick-read: content came with a lookup");
 }
 
 /* The attributes were taken after the data: they prove that it is the whole file only if they were the same before. */

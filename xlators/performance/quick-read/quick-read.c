@@ -16,6 +16,8 @@
  */
 #include "xlators/performance/quick-read/quick-read.h"
 
+#include "libglusterish/probe.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -57,6 +59,8 @@ qr_open(struct gi_xlator *x, struct gi_fop *fop)
   /* The question whether what is here is current is small; content is asked for where it is likely to be read. */
   if (!qr_is_current(x, e) || !qr_is_told_of(x, e))
     qr_ask_for_content(fop, qr_size_wanted(x, e), e);
+  else
+    GI_PROBE("quick-read: an open had nothing to ask, for bricks tell what others change");
   return GI_PASS_TELL;
 }
 
