@@ -24,6 +24,7 @@ struct qr {
   uint64_t
       stranger_seq;   /* when a brick last told of a file that is not known here: of what a LOOKUP is about to find, perhaps */
   uint64_t joined_ns; /* when it came, or came back, into a graph that was running; 0: it was there from the beginning */
+  uint64_t settles;   /* gi_ticks of that, while changes from before are under way that it will not see end; 0: none are */
   uint32_t joined;    /* how often it did */
   uint64_t told_from; /* gi_now: all bricks will have been told to tell by then */
   bool away;          /* it was switched off, and saw nothing of what was done meanwhile */
@@ -73,7 +74,8 @@ void qr_evict(void *arg, struct gi_lru_item *item);
 void qr_drop(struct qr *qr, struct qr_inode *e);
 void qr_drop_all(struct qr *qr);
 void qr_changed(struct qr *qr, struct qr_inode *e); /* by us, or by others as a brick says */
-/* Before each operation: switched on in a running graph it does not know which writes are on their way that were answered early. */
+/* Before each operation: switched on in a running graph it does not know which changes are under way, nor which writes that were
+ * answered early. */
 void qr_come_back(struct gi_xlator *x);
 
 /* The operation asks for attributes, at least, of what is known as `e` (NULL: it is not known of what). */

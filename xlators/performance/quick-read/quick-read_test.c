@@ -386,6 +386,27 @@ test_drained_it_has_nothing(void **state)
   shut(s, &o);
 }
 
+/* A change that passed before it came: what is asked for until that has ended may be from before. */
+static void
+test_changes_from_before_it_came(void **state)
+{
+  struct fake_stack *s = *state;
+  struct open_file o = open_read(s), other;
+  gi_xlator_enable(s->x, false);
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.hold = true});
+  on_fd(s, GI_FOP_WRITE, o.fd);
+  gi_xlator_enable(s->x, true);
+  other = open_file(s, O_RDONLY);
+  rewrite('b');
+  assert_true(fake_release(s, 0, GI_FOP_WRITE, SIZE, 0));
+  check_read(s, other.fd, false);
+  shut(s, &other);
+  other = open_file(s, O_RDONLY);
+  check_read(s, other.fd, true);
+  shut(s, &other);
+  shut(s, &o);
+}
+
 static void
 test_the_budget_gets_its_memory_back(void **state)
 {
@@ -503,6 +524,7 @@ main(void)
       cmocka_unit_test(test_it_is_asked_for_again_in_time),
       TEST(test_bricks_that_come_and_go_take_all_along),
       TEST(test_drained_it_has_nothing),
+      TEST(test_changes_from_before_it_came),
       TEST(test_the_budget_gets_its_memory_back),
       cmocka_unit_test(test_by_chance_nobody_reads_what_is_older_than_the_open),
   };
