@@ -105,18 +105,20 @@ struct news {
   struct gi_invalidation inv;
   const char *name, *name2;
   bool for_ours; /* nobody else has asked for it */
+  bool half;     /* of a rename: who knows the other directory, too, is told of that as well */
 };
 
 static unsigned
-find_sharers(struct upcall *up, const struct gi_fop *fop, const struct up_file *f, bool for_ours, struct sharer **who)
+find_sharers(struct upcall *up, const struct gi_fop *fop, const struct up_file *f, const struct news *news, struct sharer **who)
 {
   unsigned n = 0, room = SHARERS;
   uint64_t now = gi_now(up->x->reactor);
   gi_list_foreach(r, &f->regs, struct up_reg, file_link) {
     struct up_client *c = r->client;
-    if (c->id == fop->caller.client || c->told == up->clock || r->until <= now || (for_ours && !c->id->ours))
+    if (c->id == fop->caller.client || c->told == up->clock || r->until <= now || (news->for_ours && !c->id->ours))
       continue;
-    c->told = up->clock;
+    if (!news->half)
+      c->told = up->clock;
     if (n == room) {
       struct sharer *more = gi_alloc(2 * room * sizeof(*more));
       memcpy(more, *who, n * sizeof(*more));
@@ -160,7 +162,7 @@ tell_sharers(struct upcall *up, const struct gi_fop *fop, struct news *n)
   if (!f || (n->name && GI_BROKEN("do not tell what became of names")) ||
       (!n->name && GI_BROKEN("do not tell what became of objects")))
     return;
-  unsigned count = find_sharers(up, fop, f, n->for_ours, &who);
+  unsigned count = find_sharers(up, fop, f, n, &who);
   GI_ASSERT(count <= up->metrics.registrations);
   n->inv.expire_s = (uint32_t)(up_life(up) / GI_NSEC_PER_SEC);
   for (unsigned i = 0; i < count; i++) {
@@ -204,7 +206,8 @@ of_directory(struct upcall *up, const struct gi_fop *fop, const struct gi_iatt *
   struct news n = {.inv = {.gfid = gfid_of(dir, &name->pargfid), .flags = GI_UPCALL_TIMES, .stat = *dir}, .name = name->name};
   if (!gi_iatt_valid(dir))
     n.inv.flags |= GI_UPCALL_INVAL_ATTR;
-  if (name2 && gi_gfid_equal(&name->pargfid, &name2->pargfid))
+  n.half = name2 && !gi_gfid_equal(&name->pargfid, &name2->pargfid);
+  if (name2 && !n.half)
     n.name2 = name2->name;
   tell_sharers(up, fop, &n);
 }

@@ -265,16 +265,18 @@ test_names_go_along(void **state)
   for (unsigned i = 0; i < 2; i++)
     assert_string_equal(told_name[i], told[i].client == &client[A] ? "name" : "");
   does(s, A, GI_FOP_STAT);
+  stats(s, C, DIR2);
   does(s, B, GI_FOP_RENAME);
-  assert_int_equal(ntold, 4);
+  assert_int_equal(ntold, 5);
   expect_told(2, A, FILE_, GI_UPCALL_RENAME | GI_UPCALL_PARENT_TIMES);
   assert_string_equal(told_name[2], "name");
   assert_string_equal(told_name2[2], "name2");
   expect_told(3, C, DIR_, GI_UPCALL_TIMES);
+  expect_told(4, C, DIR2, GI_UPCALL_TIMES); /* it knows both, and not what moved */
   assert_string_equal(told_name[3], "");
   does(s, B, GI_FOP_UNLINK);
-  expect_told(4, A, FILE_, 0x211);
-  assert_string_equal(told_name[4], "name");
+  expect_told(5, A, FILE_, 0x211);
+  assert_string_equal(told_name[5], "name");
   fake_stack_free(s);
 }
 
