@@ -15,21 +15,21 @@ table() {
   cat <<'END'
 accept an old layout|18|--workload moved --mishaps none
 acknowledge before quorum|1|--workload register --mishaps none
-answer before those who failed are blamed|40|--workload register --mishaps disk-faults,brick-crash,partition
+answer before those who failed are blamed|226|--workload register --mishaps disk-faults,brick-crash,partition
 believe in locks that a majority dropped|26|--workload locks --mishaps cut,brick-crash
 believe names for longer than a lease|10|--workload names --layers nl-cache --mishaps none
 believe that a name is absent which was made|1|--workload names --layers nl-cache --mishaps none
 bring back what good copies lack|15|--workload names --mishaps cut
-bring data to the disk before its counters|113|--workload register --mishaps power-loss
+bring data to the disk before its counters|265|--workload register --mishaps power-loss
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
-copy from a source that was blamed meanwhile|247|--workload register --mishaps brick-freeze,cut
+copy from a source that was blamed meanwhile|30|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
 do not tell what became of names|6|--workload names --layers all --mishaps none
 do not tell what became of objects|23|--workload register --layers quick-read --mishaps none
 end a rename in the middle|1|--workload spread --mishaps none
 forget a linkto file|1|--workload spread --mishaps none
 forget failed synchronous writes|2|--workload synced --mishaps disk-refuses,power-loss
-forget that no good copy was synced|5|--workload register --mishaps disk-faults,brick-crash,cut
+forget that no good copy was synced|22|--workload register --mishaps disk-faults,brick-crash,cut
 forget to blame who failed|2|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
 go on with a listing at another brick|1|--workload names --mishaps cut --until 1
@@ -50,16 +50,16 @@ let operations pass what was answered early|1|--workload register --layers write
 let outdated copies change names|9|--workload names --mishaps brick-crash
 list what outdated copies show|81|--workload names --mishaps cut
 lose an update of the size|1|--workload sharded --mishaps none
-lose the dirty marks at restart|10|--workload register --mishaps power-loss,client-crash,healer-freeze
-mark one directory of two|36|--workload names --mishaps cut --until 1
+lose the dirty marks at restart|3|--workload register --mishaps power-loss,client-crash,healer-freeze
+mark one directory of two|26|--workload names --mishaps cut --until 1
 move a file with one of its names|13|--workload moved --mishaps none
 read copies that are blamed|2|--workload register --mishaps brick-crash
 remove the source of a move early|1|--workload moved --mishaps none
 remove what a sink lacks|4|--workload register --mishaps brick-crash
 say that it is on the disk|9|--workload register --mishaps power-loss,cut,brick-crash
 skip the index link|4|--workload register --mishaps brick-crash
-skip the post-op|20|--workload names --mishaps brick-crash
-success without quorum|28|--workload register --mishaps partition,brick-crash,cut
+skip the post-op|12|--workload names --mishaps brick-crash
+success without quorum|3|--workload register --mishaps partition,brick-crash,cut
 swallow the error of what was answered early|5|--workload register --layers write-behind --mishaps one-way,cut
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|29|--workload register --mishaps power-loss,brick-crash,healer-crash
