@@ -9,6 +9,8 @@
  */
 #include "xlators/storage/posix/posix.h"
 
+#include "libglusterish/probe.h"
+
 #define KNOWN_FOR GI_NSEC_PER_SEC
 
 static bool
@@ -48,6 +50,7 @@ posix_node_attributes(struct posix_op *op, int which, struct posix_at at, struct
   struct posix_seen *s = place(op, which, at);
 
   if (s && is_young(op, s->since)) {
+    GI_PROBE("posix: attributes are known from the last change");
     *st = s->st;
     return 0;
   }
@@ -180,6 +183,7 @@ posix_counts_get(const struct posix_counts *c, const char *key, void *value, siz
   }
   if (len > size)
     return false;
+  GI_PROBE("posix: a counter is known from the last change");
   memcpy(value, have, len);
   *n = len ? (ssize_t)len : -1;
   errno = ENODATA;
