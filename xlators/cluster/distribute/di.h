@@ -267,8 +267,8 @@ enum di_unhashed di_unhashed(const struct di *d);
 /* What a name is: finds it, everywhere if need be, as a LOOKUP would. 0: *child has it (a file), or -1 in *child (a directory). The
  * attributes are in *stat. */
 int di_resolve(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, int *child, struct gi_iatt *stat);
-/* After EEXIST: 0 if nothing has the name, but a linkto file had it that led nowhere, and is gone; EEXIST; ENOTCONN if
- * nobody knows. The caller has no lock of the name. */
+/* After EEXIST: 0 if nothing has the name, but a linkto file had it that led nowhere, and is gone; EEXIST; ENOTCONN if nobody knows, or what
+ * has it is what was to be made. The caller has no lock of the name. */
 int di_is_free(struct di *d, struct gi_fop *fop, const struct gi_loc *loc);
 
 /* The merged attributes of a directory that was found; EIO: the subvolumes have different directories there. Heals what is missing.

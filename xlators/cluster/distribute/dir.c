@@ -108,8 +108,13 @@ make(struct di *d, struct gi_fop *fop)
 static bool
 may_try_again(struct di *d, struct gi_fop *fop, int attempt)
 {
-  if (fop->rsp.err == EEXIST && fop->kind == GI_FOP_MKDIR && attempt == 1)
-    return di_is_free(d, fop, &fop->loc) == 0;
+  if (fop->rsp.err == EEXIST && fop->kind == GI_FOP_MKDIR && attempt == 1) {
+    int err = di_is_free(d, fop, &fop->loc);
+
+    if (err && err != EEXIST)
+      gi_fop_fail(fop, err);
+    return !err;
+  }
   return fop->rsp.err == EAGAIN;
 }
 

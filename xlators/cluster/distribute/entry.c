@@ -162,7 +162,7 @@ make(struct di *d, struct gi_fop *fop)
   struct gi_inode *parent = gi_loc_parent(fop, &fop->loc);
   const struct di_layout *l;
   unsigned child;
-  bool freed = false;
+  bool asked = false;
   int err, hashed;
 
   for (int again = 0;; again++) {
@@ -181,9 +181,13 @@ make(struct di *d, struct gi_fop *fop)
       return open_existing(d, fop);
     if (!err)
       return made(d, fop, child);
-    if (err == EEXIST && !freed && !di_is_free(d, fop, &fop->loc)) {
-      freed = true; /* a linkto file that led nowhere was in the way */
-      continue;
+    if (err == EEXIST && !asked) {
+      asked = true;
+      err = di_is_free(d, fop, &fop->loc);
+      if (!err)
+        continue; /* a linkto file that led nowhere was in the way */
+      if (err != EEXIST)
+        return gi_fop_fail(fop, err);
     }
     if ((!layout_refused(fop) && err != EAGAIN) || again == DI_ATTEMPTS)
       break;

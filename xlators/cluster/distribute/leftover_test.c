@@ -306,6 +306,20 @@ test_stray_linkto_is_nothing_that_exists(void **state)
   }
 }
 
+/* An attempt of ours came to too few copies, and the next one meets what it has left: nobody else has made that. */
+static void
+test_what_an_attempt_has_left_is_no_success(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_CREATE, name_on(1, 2));
+
+  fake_script(s, 1, GI_FOP_CREATE, (struct fake_reply){.ret = -1, .err = EEXIST});
+  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, ENOTCONN);
+  fake_stack_free(s);
+}
+
 /* The first name is where it belongs, the further one has the linkto file. */
 static void
 test_stray_linkto_is_no_further_name(void **state)
@@ -341,6 +355,7 @@ main(void)
       cmocka_unit_test(test_file_with_a_note_keeps_its_name),
       cmocka_unit_test(test_stray_linkto_is_nothing_that_exists),
       cmocka_unit_test(test_stray_linkto_is_no_further_name),
+      cmocka_unit_test(test_what_an_attempt_has_left_is_no_success),
       cmocka_unit_test(test_different_directories_of_one_name),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

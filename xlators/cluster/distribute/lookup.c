@@ -558,7 +558,10 @@ int
 di_is_free(struct di *d, struct gi_fop *fop, const struct gi_loc *loc)
 {
   struct gi_iatt stat;
+  struct gi_gfid ours;
   int child, err = di_resolve(d, fop, loc, &child, &stat);
 
+  if (!err && gi_dict_get_gfid(fop->xdata, "gfid-req", &ours) && gi_gfid_equal(&ours, &stat.gfid))
+    return ENOTCONN; /* an attempt of ours that failed has left it */
   return err == ENOENT ? 0 : err == ENOTCONN ? err : EEXIST;
 }
