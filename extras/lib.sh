@@ -11,7 +11,7 @@ build_packages=(gcc make autoconf automake libtool pkg-config libfuse3-dev fuse3
   libcurl4-openssl-dev systemtap-sdt-dev)
 pgbench_packages=(postgresql postgresql-contrib)
 test_packages=(attr acl rsync chromium curl jq openssl procps util-linux iproute2 python3-minimal glusterfs-server clang libclang-rt-14-dev libc6-dev
-  clang-format-14 prometheus etcd-server strace qemu-utils)
+  clang-format-14 prometheus etcd-server strace linux-perf qemu-utils)
 
 # Installs those of the named packages that are missing.
 install_packages() {
