@@ -214,10 +214,7 @@ undo(struct making *m, bool dir, int err)
 
 /* ---- MKNOD ---- */
 
-/* glusterfs-internal-fop: the object may exist already and only needs this name (brick.md 2.5). 0 done, ENOENT: no such object.
- *
- * A linkto file is never what is left of a file that was removed and is still open: other copies of it may have no such thing, and would
- * differ in content and attributes without a mark. What is open stays that, without a name. */
+/* glusterfs-internal-fop: the object may exist already and only needs this name (brick.md 2.5). 0 done, ENOENT: no such object. */
 static int
 link_existing(struct making *m)
 {
@@ -231,10 +228,6 @@ link_existing(struct making *m)
       return EEXIST; /* a directory */
     if (gi_fs_link(m->p->fs, m->p->gl_fd, path, m->dirfd, m->name) < 0)
       return errno;
-  } else if (gi_dict_get(m->fop->xdata, KEY_LINKTO)) {
-    gi_gfid_text(&m->gfid, text);
-    gi_fs_unlink(m->p->fs, m->p->unlink_fd, text, 0);
-    return ENOENT;
   } else {
     gi_gfid_text(&m->gfid, text);
     if (gi_fs_link(m->p->fs, m->p->unlink_fd, text, m->dirfd, m->name) < 0)
