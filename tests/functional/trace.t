@@ -47,7 +47,7 @@ def path_own: .own_ns + ([.steps[] | select(.waited_for) | path_own] | add // 0)
 JQ
 ok "the own times of the steps waited for are the time of the operation" jq -e -f "$WORK/sum.jq" "$WORK/write.json"
 
-gi trace data --path /file --seconds 20 --count 1 >"$WORK/text" &
+gi trace data --path /file --seconds 20 --count 5 >"$WORK/text" &
 asked=$!
 while kill -0 $asked 2>/dev/null; do
   write
