@@ -49,7 +49,7 @@ posix_node_attributes(struct posix_op *op, int which, struct posix_at at, struct
 {
   struct posix_seen *s = place(op, which, at);
 
-  if (s && is_young(op, s->since)) {
+  if (s && !op->p->elsewhere && is_young(op, s->since)) {
     GI_PROBE("posix: attributes are known from the last change");
     *st = s->st;
     return 0;
