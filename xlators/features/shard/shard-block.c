@@ -265,8 +265,8 @@ sh_block_get(struct sh_file *file, struct gi_fop *fop, uint64_t n, bool create, 
   return err;
 }
 
-/* Who looks a file up reads what was written before that. A set reads from the copy that was good when the block was looked up: that may have missed
- * what another client has written since, if only that client has lost it. */
+/* Who looks a file up, or opens it, reads what was written before that. A set reads from the copy that was good when the block was looked up: that
+ * may have missed what another client has written since, if only that client has lost it. */
 static int
 look_again(struct sh_file *file, struct gi_fop *fop, uint64_t n)
 {

@@ -240,6 +240,7 @@ sh_open(struct sh_file *file, struct gi_fop *fop)
 {
   bool cuts = fop->args.flags & O_TRUNC;
 
+  file->looked++;
   if (!file->sh->x->graph->promise)
     look_again(file);
   fop->args.flags &= ~(uint32_t)(O_APPEND | O_TRUNC);
@@ -272,8 +273,10 @@ sh_created(struct shard *sh, struct gi_fop *fop)
   struct gi_inode *inode = gi_inode_get(sh->x->graph, &fop->rsp.stat.gfid);
   int err = sh_identify(sh, fop, inode, &file);
 
-  if (!err && file)
+  if (!err && file) {
+    file->looked++;
     err = sh_know(file, fop, NULL);
+  }
   if (!err && file)
     sh_show(file, &fop->rsp.stat);
   if (!err && cuts)

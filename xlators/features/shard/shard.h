@@ -80,7 +80,7 @@ struct sh_file {
   struct gi_iatt stat;
   uint64_t size, blocks;
   bool known;
-  uint64_t looked;       /* how often users have looked it up */
+  uint64_t looked;       /* how often users have looked it up or opened it */
   uint64_t asked;        /* gi_now when the bricks were asked for it */
   uint64_t news;         /* counts what others did, and our own changes */
   uint64_t settled;      /* gi_now when a change of ours ended */

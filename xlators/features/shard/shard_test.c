@@ -77,7 +77,31 @@ test_read_fills_holes(void **state)
   brick_end(&b);
 }
 
-/* What others have written before the file was looked up is to be read: which copy of a block has it is found by looking that up too. */
+static struct gi_fop *
+open_file(struct brick *b)
+{
+  struct gi_fop *f = fake_fop(b->s, GI_FOP_OPEN);
+  gi_loc_set_inode(&f->loc, fake_inode(b->s, BASE));
+  gi_fop_set_fd(f, fake_fd(b->s, BASE));
+  fake_submit(b->s, f);
+  return f;
+}
+
+/* Of what is there already. */
+static struct gi_fop *
+create_file(struct brick *b)
+{
+  struct gi_fop *f = fake_fop(b->s, GI_FOP_CREATE);
+  struct gi_inode *root = gi_inode_get(b->s->graph, &gi_gfid_root);
+  gi_fop_set_entry(f, &f->loc, root, "file");
+  gi_inode_unref(&root);
+  gi_fop_set_fd(f, fake_fd(b->s, BASE));
+  fake_script(b->s, 0, GI_FOP_CREATE, (struct fake_reply){.fill = on_lookup, .arg = b});
+  fake_submit(b->s, f);
+  return f;
+}
+
+/* What others have written before the file was looked up or opened is to be read: which copy of a block has it is found by looking that up too. */
 static void
 test_blocks_are_looked_up_with_their_file(void **state)
 {
@@ -96,6 +120,13 @@ test_blocks_are_looked_up_with_their_file(void **state)
   for (unsigned i = 0; i < 2; i++)
     assert_int_equal(data_fop(&b, GI_FOP_READ, BLOCK, 10)->rsp.ret, 10);
   assert_int_equal(fake_count(b.s, 0, GI_FOP_LOOKUP), 2); /* of the file, and of the block once */
+  for (unsigned i = 0; i < 2; i++) {
+    assert_int_equal(i == 0 ? open_file(&b)->rsp.ret : create_file(&b)->rsp.ret, 0);
+    fake_forget_seen(b.s);
+    for (unsigned k = 0; k < 2; k++)
+      assert_int_equal(data_fop(&b, GI_FOP_READ, BLOCK, 10)->rsp.ret, 10);
+    assert_int_equal(fake_count(b.s, 0, GI_FOP_LOOKUP), 1);
+  }
   brick_end(&b);
 }
 
@@ -372,16 +403,6 @@ test_a_new_block_changes_the_file(void **state)
   write_at(&b, BLOCK + 20, 10, O_WRONLY);
   assert_int_equal(b.blocks, 1);
   brick_end(&b);
-}
-
-static struct gi_fop *
-open_file(struct brick *b)
-{
-  struct gi_fop *f = fake_fop(b->s, GI_FOP_OPEN);
-  gi_loc_set_inode(&f->loc, fake_inode(b->s, BASE));
-  gi_fop_set_fd(f, fake_fd(b->s, BASE));
-  fake_submit(b->s, f);
-  return f;
 }
 
 /* Others write to blocks of which the base file's times do not tell at once: what is kept above does not survive an open. */
