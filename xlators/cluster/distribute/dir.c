@@ -142,6 +142,17 @@ di_mkdir(struct gi_xlator *x, struct gi_fop *fop)
   return di_run(di_of(x), fop, make_patiently);
 }
 
+/* ---- opened on the subvolumes that are asked ---- */
+
+static struct gi_fd *
+dir_fd(struct di *d, struct gi_fop *fop, struct gi_inode *dir)
+{
+  struct gi_fd *fd = gi_fd_new(d->x->graph, dir, O_RDONLY | O_DIRECTORY, fop->caller.pid);
+
+  fd->directory = true;
+  return fd;
+}
+
 /* ---- is it empty? ---- */
 
 #define LIST_BYTES 65536
@@ -224,13 +235,12 @@ int
 di_dir_empty(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat)
 {
   struct gi_inode *dir = gi_inode_get(d->x->graph, &stat->gfid);
-  struct gi_fd *fd = gi_fd_new(d->x->graph, dir, O_RDONLY | O_DIRECTORY, fop->caller.pid);
+  struct gi_fd *fd = dir_fd(d, fop, dir);
   struct gi_fop *h = di_helper(fop, GI_FOP_OPENDIR);
   struct di_ask ask;
   uint64_t opened;
   int err = 0;
 
-  fd->directory = true;
   gi_fop_set_fd(h, fd);
   di_ask_copy(d, &ask, h, di_all(d));
   opened = ask.fan.ok;
@@ -248,6 +258,28 @@ di_dir_empty(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat)
   gi_fd_unref(&fd);
   gi_inode_unref(&dir);
   return err;
+}
+
+/* ---- on the disks ---- */
+
+int
+di_dir_sync(struct di *d, struct gi_fop *fop, struct gi_loc *entry, unsigned child)
+{
+  static const enum gi_fop_kind kinds[] = {GI_FOP_OPENDIR, GI_FOP_FSYNCDIR};
+  struct gi_inode *dir = gi_loc_parent(fop, entry);
+  struct gi_fd *fd;
+  int err = 0;
+
+  GI_ASSERT(dir && child < d->n);
+  fd = dir_fd(d, fop, dir);
+  for (size_t i = 0; i < GI_ARRAY_LEN(kinds) && !err; i++) {
+    struct gi_fop *h = di_helper(fop, kinds[i]);
+
+    gi_fop_set_fd(h, fd);
+    err = di_do_drop(d, h, child);
+  }
+  gi_fd_unref(&fd);
+  return err == ENOENT ? ESTALE : err; /* the directory, not a name in it */
 }
 
 /* ---- RMDIR ---- */

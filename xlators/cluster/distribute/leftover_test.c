@@ -189,6 +189,117 @@ test_file_with_a_note_keeps_its_name(void **state)
   fake_stack_free(s);
 }
 
+/* ---- a rename over a file of another subvolume ---- */
+
+#define REPLACED_GFID 12
+
+static struct replacing {
+  const char *name, *over;   /* the file is on the first subvolume; what it replaces is on the second */
+  bool done;                 /* the file has the new name only, with a note */
+  char steps[256], fails[8]; /* what was done where, as r0 (or a LINK), s1 (FSYNCDIR), u0; the step that fails */
+} replacing;
+
+static void
+say_replacing(struct gi_fop *fop, void *arg)
+{
+  const struct replacing *r = &replacing;
+  bool first = arg == &parts[0], over = fop->loc.name && strcmp(fop->loc.name, r->over) == 0;
+  uint8_t note[128];
+
+  if (!fop->loc.name && gi_fop_gfid(fop)->b[0] == DIR_GFID) {
+    say_dir(fop, arg);
+  } else if (first && (over ? r->done : !fop->loc.name || !r->done)) {
+    say_file(fop, NULL);
+    if (r->done) {
+      int len = snprintf((char *)note, sizeof(note), "05050505-0505-0505-0505-050505050505%s%c", r->name, 0);
+      len += snprintf((char *)note + len, sizeof(note) - (size_t)len, "05050505-0505-0505-0505-050505050505%s%c", r->over, 0);
+      gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".rename", note, (uint32_t)len);
+    }
+  } else if (!first && over) {
+    attr_of(&fop->rsp.stat, REPLACED_GFID, S_IFREG | 0644);
+  } else {
+    gi_fop_fail(fop, ENOENT);
+  }
+}
+
+static void
+note_step(struct gi_fop *fop, void *arg)
+{
+  struct replacing *r = &replacing;
+  size_t len = strlen(r->steps);
+  char step[8], kind = 'r';
+
+  if (fop->kind != GI_FOP_RENAME && fop->kind != GI_FOP_LINK)
+    kind = fop->kind == GI_FOP_UNLINK ? 'u' : 's';
+  snprintf(step, sizeof(step), "%c%d", kind, arg == &parts[1]);
+  snprintf(r->steps + len, sizeof(r->steps) - len, "%s%s", len ? " " : "", step);
+  if (strcmp(step, r->fails) == 0)
+    gi_fop_fail(fop, EIO);
+  else if (fop->kind != GI_FOP_FSYNCDIR)
+    say_file(fop, NULL);
+}
+
+static struct fake_stack *
+stack_replacing(unsigned belongs, const char *fails)
+{
+  static const enum gi_fop_kind kinds[] = {GI_FOP_FSYNCDIR, GI_FOP_UNLINK, GI_FOP_RENAME, GI_FOP_LINK};
+  struct fake_stack *s = stack_with_dir(2, 0);
+
+  replacing = (struct replacing){.name = name_on(0, 2), .over = other_name_on(belongs, 2)};
+  strcpy(replacing.fails, fails);
+  for (unsigned i = 0; i < 2; i++) {
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_replacing, .arg = &parts[i]});
+    fake_script_always(s, i, GI_FOP_MKNOD, (struct fake_reply){.fill = say_file});
+    for (size_t k = 0; k < GI_ARRAY_LEN(kinds); k++)
+      fake_script_always(s, i, kinds[k], (struct fake_reply){.fill = note_step, .arg = &parts[i]});
+  }
+  return s;
+}
+
+/* What is replaced goes when what takes its place is on the disks, or the name has neither after a loss of power. */
+static void
+test_what_a_rename_replaces_goes_last(void **state)
+{
+  static const struct {
+    unsigned belongs; /* the new name */
+    const char *fails, *steps;
+    int err;
+    bool noted;
+  } cases[] = {
+      {0, "", "r0 s0 u1", 0, false},       {0, "s0", "r0 s0", 0, true},
+      {1, "", "r0 s0 r1 s1 u0", 0, false}, /* the first is the LINK */
+      {1, "s0", "r0 s0 u0", EIO, false},   {1, "s1", "r0 s0 r1 s1", 0, true},
+  };
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(cases); i++) {
+    struct fake_stack *s = stack_replacing(cases[i].belongs, cases[i].fails);
+    struct gi_fop *f = entry_fop(s, GI_FOP_RENAME, replacing.name);
+
+    gi_fop_set_entry(f, &f->loc2, fake_inode(s, DIR_GFID), replacing.over);
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.err, cases[i].err);
+    assert_string_equal(replacing.steps, cases[i].steps);
+    assert_int_equal(fake_count(s, 0, GI_FOP_REMOVEXATTR), !cases[i].noted);
+    fake_stack_free(s);
+  }
+}
+
+/* So it is for who finds the note of one that was killed. */
+static void
+test_what_a_noted_rename_replaces_goes_last(void **state)
+{
+  for (unsigned fails = 0; fails < 2; fails++) {
+    struct fake_stack *s = stack_replacing(0, fails ? "s0" : "");
+    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, replacing.over);
+
+    replacing.done = true;
+    fake_submit(s, f);
+    assert_string_equal(replacing.steps, fails ? "s0" : "s0 u1");
+    assert_int_equal(fake_count(s, 0, GI_FOP_REMOVEXATTR), !fails);
+    fake_stack_free(s);
+  }
+}
+
 /* ---- different directories of one name ---- */
 
 #define OTHER_DIR 20
@@ -353,6 +464,8 @@ main(void)
       cmocka_unit_test(test_target_waits_for_a_source_that_is_down),
       cmocka_unit_test(test_names_change_after_a_move_has_ended),
       cmocka_unit_test(test_file_with_a_note_keeps_its_name),
+      cmocka_unit_test(test_what_a_rename_replaces_goes_last),
+      cmocka_unit_test(test_what_a_noted_rename_replaces_goes_last),
       cmocka_unit_test(test_stray_linkto_is_nothing_that_exists),
       cmocka_unit_test(test_stray_linkto_is_no_further_name),
       cmocka_unit_test(test_what_an_attempt_has_left_is_no_success),

@@ -200,12 +200,21 @@ remove_file(struct note *n, const struct gi_loc *loc, unsigned child)
   return err == ENOENT ? 0 : err;
 }
 
+/* It was decided, and perhaps not on the disks. */
+static int
+sync_decision(struct note *n)
+{
+  int err = di_dir_sync(n->d, n->fop, &n->fop->loc2, n->child);
+
+  return err || n->dst_hashed == n->child ? err : di_dir_sync(n->d, n->fop, &n->fop->loc2, n->dst_hashed);
+}
+
 /* It was decided: the old name goes, and what had the new one elsewhere. */
 static int
 carry_out(struct note *n, const struct di_found *src, const struct di_found *dst)
 {
   struct gi_fop *fop = n->fop;
-  int err = 0;
+  int err = sync_decision(n);
 
   GI_ASSERT(is_file(n, dst, n->child));
   di_foreach(i, dst->file) if (i != n->child && !err) err = remove_file(n, &fop->loc2, (unsigned)i);

@@ -16,7 +16,8 @@
  *
  * What is left of the old name and of what had the new one goes last. It may be
  * where no lookup comes: if it is data, the file carries a note (rename-note.c)
- * until it is gone.
+ * until it is gone. Data of another subvolume goes when what takes its place is
+ * on the disks: after a loss of power the name has one of both.
  */
 #include "xlators/cluster/distribute/di.h"
 
@@ -236,13 +237,30 @@ exchange_linkto(struct moving *m)
   return err;
 }
 
+static bool
+replaces_elsewhere(const struct moving *m)
+{
+  return m->dst_cached >= 0 && m->dst_cached != m->src_cached;
+}
+
+/* What was decided on `child` is on its disks; if not, what the rename replaces elsewhere stays until a lookup finds the note. */
+static bool
+is_durable(struct moving *m, unsigned child)
+{
+  int err = replaces_elsewhere(m) ? di_dir_sync(m->d, m->fop, &m->fop->loc2, child) : 0;
+
+  if (err)
+    leftover(m, m->fop->loc2.name, (unsigned)m->dst_cached, err);
+  return !err;
+}
+
 /* It belongs where the data is. */
 static int
 move_at_home(struct moving *m)
 {
   int err = rename_data(m);
 
-  if (!err)
+  if (!err && is_durable(m, (unsigned)m->src_cached))
     clean(m);
   return err;
 }
@@ -303,11 +321,15 @@ move_over_other(struct moving *m)
     return err;
   if (GI_BROKEN("end a rename in the middle"))
     return 0;
-  err = exchange_linkto(m);
+  err = di_dir_sync(m->d, m->fop, &m->fop->loc2, at); /* the exchange may be what removes the other one */
+  if (!err)
+    err = exchange_linkto(m);
   if (err) {
     leftover(m, loc->name, at, err == ENOTCONN ? err : remove_name(m, loc, at)); /* it may have been done: a lookup sees */
     return err;
   }
+  if (!is_durable(m, m->dst_hashed))
+    return 0;
   leftover(m, m->fop->loc.name, at, remove_name(m, &m->fop->loc, at));
   clean(m);
   return 0;
@@ -316,7 +338,7 @@ move_over_other(struct moving *m)
 static int
 move_file(struct moving *m)
 {
-  bool replaces = m->dst_cached >= 0, elsewhere = replaces && m->dst_cached != m->src_cached;
+  bool replaces = m->dst_cached >= 0, elsewhere = replaces_elsewhere(m);
   bool home = (int)m->dst_hashed == m->src_cached;
   int err = elsewhere ? di_note_make(m->d, m->fop, &m->src.gfid, (unsigned)m->src_cached) : 0;
 

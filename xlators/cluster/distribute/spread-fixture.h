@@ -85,19 +85,37 @@ stack_with_dir(unsigned n, uint32_t commit)
   return s;
 }
 
-/* A name that belongs to that subvolume of `n`. */
+#define NAME_BYTES 16
+
 static inline const char *
-name_on(unsigned child, unsigned n)
+find_name(char name[NAME_BYTES], char first, unsigned child, unsigned n)
 {
-  static char name[16];
   uint32_t each = 0xffffffffu / n;
 
   for (unsigned i = 0;; i++) {
-    snprintf(name, sizeof(name), "n%u", i);
+    snprintf(name, NAME_BYTES, "%c%u", first, i);
     uint32_t h = di_hash_bytes(name, strlen(name));
     if (h / each == child || (child == n - 1 && h / each >= n))
       return name;
   }
+}
+
+/* A name that belongs to that subvolume of `n`. */
+static inline const char *
+name_on(unsigned child, unsigned n)
+{
+  static char name[NAME_BYTES];
+
+  return find_name(name, 'n', child, n);
+}
+
+/* Another one. */
+static inline const char *
+other_name_on(unsigned child, unsigned n)
+{
+  static char name[NAME_BYTES];
+
+  return find_name(name, 'm', child, n);
 }
 
 static inline struct gi_fop *
