@@ -628,6 +628,34 @@ differences_are_named(void **state)
   teardown(&b);
 }
 
+static void
+times_of_linkto_files_do_not_count(void **state)
+{
+  struct world w[2];
+  uint8_t times[57] = {1};
+  char why[256] = "";
+  int fd;
+
+  (void)state;
+  for (unsigned i = 0; i < 2; i++) {
+    setup(&w[i], i + 1);
+    plant(&w[i], 01000, "");
+    fd = gi_fs_openat(w[i].fs, w[i].root, "f", O_RDWR, 0);
+    times[40] = 1;
+    if (i == 1)
+      gi_fs_fsetxattr(w[i].fs, fd, "trusted.glusterfs.mdata", times, sizeof(times), 0);
+  }
+  assert_false(sim_disk_same(w[0].d, "/b", w[1].d, "/b", why, sizeof(why))); /* a file that its owner has given this mode */
+  for (unsigned i = 0; i < 2; i++) {
+    fd = gi_fs_openat(w[i].fs, w[i].root, "f", O_RDWR, 0);
+    gi_fs_fsetxattr(w[i].fs, fd, "trusted.glusterfs.dht.linkto", "v-1", 4, 0);
+  }
+  if (!sim_disk_same(w[0].d, "/b", w[1].d, "/b", why, sizeof(why)))
+    fail_msg("%s", why);
+  for (unsigned i = 0; i < 2; i++)
+    teardown(&w[i]);
+}
+
 int
 main(void)
 {
@@ -650,6 +678,7 @@ main(void)
       cmocka_unit_test(a_stopped_disk_does_nothing),
       cmocka_unit_test(a_full_disk_says_so),
       cmocka_unit_test(differences_are_named),
+      cmocka_unit_test(times_of_linkto_files_do_not_count),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
