@@ -32,7 +32,7 @@ struct brick {
   uint64_t size, blocks; /* in the attribute */
   uint64_t len[BLOCKS];
   bool there[BLOCKS];
-  int64_t mtime;
+  int64_t mtime, behind; /* … ; changes by others, whose clock is behind: they move the ctime alone */
   unsigned locks, unlocks;
   int name_locks;
   int write_err, add_err; /* once */
@@ -55,7 +55,7 @@ iatt(struct brick *b, unsigned n)
                           .size = b->len[n],
                           .blocks = b->len[n] / 512,
                           .mtime.sec = b->mtime,
-                          .ctime.sec = b->mtime};
+                          .ctime.sec = b->mtime + b->behind};
 }
 
 static struct gi_iatt

@@ -188,13 +188,18 @@ sh_tell_changed(struct sh_file *file)
   gi_notify_up(file->sh->x, GI_EVENT_INVALIDATE, &inv);
 }
 
-/* Somebody else gave the base file a time that users are not shown, because a write of ours was later. */
+static bool
+is_hidden(const struct sh_file *file, const struct gi_time *time, const struct gi_time *known)
+{
+  return (gi_time_later(time, known) || gi_time_later(known, time)) && !gi_time_later(time, &file->moved);
+}
+
+/* Somebody else gave the base file a time that users are not shown, because a write of ours was later. Whose clock is behind moves the ctime alone. */
 static bool
 is_masked(const struct sh_file *file, const struct gi_iatt *base)
 {
   return file->moved.sec && gi_iatt_valid(&file->stat) && gi_iatt_valid(base) &&
-         (gi_time_later(&base->mtime, &file->stat.mtime) || gi_time_later(&file->stat.mtime, &base->mtime)) &&
-         !gi_time_later(&base->mtime, &file->moved);
+         (is_hidden(file, &base->mtime, &file->stat.mtime) || is_hidden(file, &base->ctime, &file->stat.ctime));
 }
 
 /* The first time a file is seen, or its attributes are asked for: takes them, unless they are from before a change, of ours or one that

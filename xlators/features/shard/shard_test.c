@@ -391,6 +391,26 @@ test_our_own_writes_follow_each_other(void **state)
   brick_end(&b);
 }
 
+/* What we show is later, so nobody above sees by the times that others have written. */
+static void
+test_a_hidden_change_is_told(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.size = 2 * BLOCK;
+  write_at(&b, BLOCK + 10, 10, O_WRONLY);
+  unsigned told = b.s->events[GI_EVENT_INVALIDATE];
+  write_at(&b, 0, 10, O_WRONLY);
+  assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told);
+  b.behind++;
+  write_at(&b, 0, 10, O_WRONLY);
+  assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told + 1);
+  b.mtime++;
+  write_at(&b, 0, 10, O_WRONLY);
+  assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told + 2);
+  brick_end(&b);
+}
+
 /* Others cannot be told of a block that was not there. */
 static void
 test_a_new_block_changes_the_file(void **state)
@@ -605,6 +625,7 @@ main(void)
       cmocka_unit_test(test_a_lock_is_taken_where_the_file_is),
       cmocka_unit_test(test_times_are_given_before_a_lock_goes),
       cmocka_unit_test(test_our_own_writes_follow_each_other),
+      cmocka_unit_test(test_a_hidden_change_is_told),
       cmocka_unit_test(test_a_new_block_changes_the_file),
       cmocka_unit_test(test_an_open_lets_nothing_be_kept),
       cmocka_unit_test(test_news_of_a_block_are_news_of_the_file),
