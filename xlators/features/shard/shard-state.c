@@ -494,10 +494,25 @@ sh_moved(struct sh_file *file, const struct gi_fop *fop)
   gi_time_raise(&file->moving, &when);
 }
 
+/* `pre`, `post`: what the base file had before it got our time, and has since. `settled`: sh_file.settled before that. */
+static void
+take_flushed(struct sh_file *file, const struct gi_iatt *pre, const struct gi_iatt *post, uint64_t settled)
+{
+  uint64_t size = file->stat.size, blocks = file->stat.blocks;
+  bool tell = !file->under_way && file->settled == settled && is_masked(file, pre);
+
+  file->stat = *post;
+  file->stat.size = size;
+  file->stat.blocks = blocks;
+  if (tell)
+    sh_tell_changed(file);
+}
+
 int
 sh_flush_times(struct sh_file *file, struct gi_fop *fop)
 {
   struct gi_time moved = file->moved;
+  uint64_t settled = file->settled;
 
   GI_ASSERT(file->inode->refs > 0);
   if (!moved.sec || file->unlinked)
@@ -510,13 +525,8 @@ sh_flush_times(struct sh_file *file, struct gi_fop *fop)
   set->caller.time = moved;
   int err = gi_time_later(&moved, &file->stat.mtime) ? sh_run(file->sh, set) : 0;
 
-  if (!err && gi_iatt_valid(&set->rsp.post)) {
-    uint64_t size = file->stat.size, blocks = file->stat.blocks;
-
-    file->stat = set->rsp.post;
-    file->stat.size = size;
-    file->stat.blocks = blocks;
-  }
+  if (!err && gi_iatt_valid(&set->rsp.post))
+    take_flushed(file, &set->rsp.pre, &set->rsp.post, settled);
   if (!err && !gi_time_later(&file->moved, &moved))
     file->moved = (struct gi_time){0};
   gi_fop_unref(set);

@@ -408,6 +408,12 @@ test_a_hidden_change_is_told(void **state)
   b.mtime++;
   write_at(&b, 0, 10, O_WRONLY);
   assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told + 2);
+  b.behind++;
+  assert_int_equal(unlock(&b)->rsp.ret, 0); /* our time is given to the file */
+  assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told + 3);
+  write_at(&b, BLOCK + 10, 10, O_WRONLY);
+  assert_int_equal(unlock(&b)->rsp.ret, 0);
+  assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told + 3);
   brick_end(&b);
 }
 
