@@ -126,7 +126,6 @@ void conn_tls_bye(struct gi_conn *c);           /* tells the peer that the strea
 #define CONN_TLS_HELD 16896u                    /* encrypted bytes that may be held of a record that is not complete */
 
 /* net.c */
-int net_numeric(const char *host, int port, struct gi_net_address *out, unsigned max); /* count; 0 = it is a name */
 int net_unix(const char *path, struct gi_net_address *out, struct gi_error *err);
 void net_text(const struct sockaddr_storage *sa, char *text, size_t size);
 bool net_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b);

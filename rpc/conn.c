@@ -323,7 +323,7 @@ gi_conn_connect(struct gi_reactor *r, const char *host, int port, const struct g
   if (host[0] == '/') {
     n = net_unix(host, &address[0], &why) == 0 ? 1 : 0;
   } else {
-    n = (unsigned)net_numeric(host, port, address, GI_ADDRESSES);
+    n = (unsigned)gi_net_numeric(host, port, address, GI_ADDRESSES);
     if (n == 0 && gi_net_is_name(host)) {
       c->state = CONN_RESOLVING;
       gi_timer_set(&c->connect_timer, c->connect_timeout);

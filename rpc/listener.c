@@ -102,7 +102,7 @@ address(struct gi_reactor *r, const char *host, int port, struct gi_net_address 
     return net_unix(host, a, err);
   if (host == NULL || host[0] == 0)
     host = "0.0.0.0";
-  return net_numeric(host, port, a, 1) == 1 || gi_net_of(r)->resolve(r, host, port, a, 1, err) == 1 ? 0 : -1;
+  return gi_net_numeric(host, port, a, 1) == 1 || gi_net_of(r)->resolve(r, host, port, a, 1, err) == 1 ? 0 : -1;
 }
 
 struct gi_listener *

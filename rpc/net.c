@@ -43,7 +43,7 @@ lookup(const char *host, int port, int flags, struct gi_net_address *out, unsign
 }
 
 int
-net_numeric(const char *host, int port, struct gi_net_address *out, unsigned max)
+gi_net_numeric(const char *host, int port, struct gi_net_address *out, unsigned max)
 {
   int rc;
   if (strcmp(host, "localhost") != 0)
@@ -56,7 +56,7 @@ bool
 gi_net_is_name(const char *host)
 {
   struct gi_net_address a[2];
-  return host[0] && host[0] != '/' && strlen(host) <= GI_HOST_MAX && net_numeric(host, 0, a, GI_ARRAY_LEN(a)) == 0;
+  return host[0] && host[0] != '/' && strlen(host) <= GI_HOST_MAX && gi_net_numeric(host, 0, a, GI_ARRAY_LEN(a)) == 0;
 }
 
 bool
@@ -71,7 +71,8 @@ kernel_resolve(struct gi_reactor *r, const char *host, int port, struct gi_net_a
   int rc;
   int n = lookup(host, port, 0, out, max, &rc);
   if (n == 0)
-    return gi_error_set(err, EHOSTUNREACH, "cannot resolve %s: %s", host, gai_strerror(rc));
+    return gi_error_set(err, rc == EAI_NONAME || rc == EAI_NODATA ? GI_NET_NO_SUCH_NAME : EHOSTUNREACH, "cannot resolve %s: %s",
+                        host, gai_strerror(rc));
   return n;
 }
 

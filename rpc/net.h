@@ -14,6 +14,7 @@
 #include "libglusterish/error.h"
 #include "libglusterish/reactor.h"
 
+#include <errno.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -24,9 +25,12 @@ struct gi_net_address {
   socklen_t len;
 };
 
+#define GI_NET_NO_SUCH_NAME ENXIO
+
 /* Errors are -errno. */
 struct gi_net_ops {
-  /* The addresses of a name, at most `max`: their count, or -1 and err. On a worker. */
+  /* The addresses of a name, at most `max`: their count, or -1 and err, GI_NET_NO_SUCH_NAME if the name service has answered that
+   * there are none. On a worker. */
   int (*resolve)(struct gi_reactor *r, const char *host, int port, struct gi_net_address *out, unsigned max,
                  struct gi_error *err);
   /* Begins to connect: the socket. It becomes writable when that has ended, and connect_result says how (0 or -errno). */
@@ -46,7 +50,9 @@ struct gi_net_ops {
 extern const struct gi_net_ops gi_net_kernel;
 
 bool gi_net_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b); /* whatever their ports are */
-#define GI_HOST_MAX 255                                                                    /* bytes of a name */
+/* The addresses of a host that nobody must be asked for: numeric, or the loopback host. Their count; 0: it is a name. */
+int gi_net_numeric(const char *host, int port, struct gi_net_address *out, unsigned max);
+#define GI_HOST_MAX 255                /* bytes of a name */
 bool gi_net_is_name(const char *host); /* to be looked up: no address, no unix path, not the loopback host */
 bool gi_net_host_text(const struct gi_net_address *a, char *text, size_t size); /* without the port; false: it has none */
 bool gi_net_privileged(const struct sockaddr_storage *sa); /* a port that only root can have, or a unix socket */

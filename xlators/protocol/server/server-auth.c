@@ -4,8 +4,9 @@
  * password, and the peer's address. Any reject fails, else any accept succeeds, and no opinion at all
  * fails. Where keys are demanded whoever does not know the password needs one besides.
  *
- * Host names in address lists are resolved when the rules are loaded, not when
- * somebody connects, because nothing may block then.
+ * Nobody waits for the name service (server-hosts.c). Whoever comes before a
+ * host name that decides is resolved is told to come again; whoever is connected stays until
+ * then.
  */
 #include "xlators/protocol/server/server.h"
 
@@ -13,16 +14,16 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum verdict { SV_DONT_CARE, SV_ACCEPT, SV_REJECT };
+enum verdict { SV_DONT_CARE, SV_ACCEPT, SV_REJECT, SV_PERHAPS_ACCEPT, SV_PERHAPS_REJECT };
 
 struct sv_pattern {
   struct gi_list link;
-  char *text;   /* address, shell pattern or CIDR, without the "!" */
-  char *subdir; /* the entry counts for this directory only; NULL = always */
+  char *text;           /* address, shell pattern or CIDR, without the "!"; NULL: a host */
+  struct sv_host *host; /* borrowed */
+  char *subdir;         /* the entry counts for this directory only; NULL = always */
   bool negated;
 };
 
@@ -50,14 +51,14 @@ normal_path(const char *path)
   return normal;
 }
 
-static void
-add_pattern(struct gi_list *list, const char *text, const char *subdir, bool negated)
+static struct sv_pattern *
+add_pattern(struct gi_list *list, const char *subdir, bool negated)
 {
   struct sv_pattern *p = gi_new(struct sv_pattern);
-  p->text = gi_strdup(text);
   p->subdir = subdir ? normal_path(subdir) : NULL;
   p->negated = negated;
   gi_list_add_tail(list, &p->link);
+  return p;
 }
 
 static bool
@@ -72,42 +73,27 @@ looks_like_host_name(const char *text)
 }
 
 static void
-add_host(struct gi_list *list, const char *name, const char *subdir, bool negated)
-{
-  struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-  if (getaddrinfo(name, NULL, &hints, &found) != 0) {
-    gi_log(GI_LOG_WARNING, "server", GI_MSG_SERVER + 30, "address list names the unknown host %s", name);
-    return;
-  }
-  for (struct addrinfo *a = found; a; a = a->ai_next) {
-    char text[NI_MAXHOST];
-    if (getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST) == 0)
-      add_pattern(list, text, subdir, negated);
-  }
-  freeaddrinfo(found);
-}
-
-static void
-add_address(struct gi_list *list, const char *text, const char *subdir)
+add_address(struct server *sv, struct gi_list *list, const char *text, const char *subdir)
 {
   bool negated = text[0] == '!';
   if (negated)
     text++;
   if (!text[0])
     return;
+  struct sv_pattern *p = add_pattern(list, subdir, negated);
   if (looks_like_host_name(text))
-    add_host(list, text, subdir, negated);
+    p->host = sv_hosts_name(sv->hosts, text);
   else
-    add_pattern(list, text, subdir, negated);
+    p->text = gi_strdup(text);
 }
 
 /* "/dir(a|b)" or "/dir": the addresses that count for one directory. */
 static void
-add_directory(struct gi_list *list, char *entry)
+add_directory(struct server *sv, struct gi_list *list, char *entry)
 {
   char *open = strchr(entry, '(');
   if (!open) {
-    add_pattern(list, "*", entry, false);
+    add_address(sv, list, "*", entry);
     return;
   }
   *open = 0;
@@ -116,18 +102,18 @@ add_directory(struct gi_list *list, char *entry)
     *close = 0;
   char *save = NULL;
   for (char *a = strtok_r(open + 1, "|", &save); a; a = strtok_r(NULL, "|", &save))
-    add_address(list, a, entry);
+    add_address(sv, list, a, entry);
 }
 
 static void
-load_list(struct gi_list *list, const char *text)
+load_list(struct server *sv, struct gi_list *list, const char *text)
 {
   char *copy = gi_strdup(text), *save = NULL;
   for (char *entry = strtok_r(copy, ", ", &save); entry; entry = strtok_r(NULL, ", ", &save)) {
     if (entry[0] == '/')
-      add_directory(list, entry);
+      add_directory(sv, list, entry);
     else
-      add_address(list, entry, NULL);
+      add_address(sv, list, entry, NULL);
   }
   gi_free(copy);
 }
@@ -148,23 +134,6 @@ brick_option(const struct server *sv, const struct gi_xlator *brick, const char 
   return NULL;
 }
 
-void
-sv_auth_load(struct server *sv)
-{
-  sv_auth_free(sv);
-  for (unsigned i = 0; i < sv->x->nchildren; i++) {
-    struct sv_rules *r = gi_new(struct sv_rules);
-    r->brick = sv->x->children[i];
-    gi_list_init(&r->allow);
-    gi_list_init(&r->reject);
-    gi_list_add_tail(&sv->rules, &r->link);
-    const char *allow = brick_option(sv, r->brick, "addr", "allow");
-    const char *reject = brick_option(sv, r->brick, "addr", "reject");
-    load_list(&r->allow, allow ? allow : "*");
-    load_list(&r->reject, reject ? reject : "");
-  }
-}
-
 static void
 free_list(struct gi_list *list)
 {
@@ -176,8 +145,8 @@ free_list(struct gi_list *list)
   }
 }
 
-void
-sv_auth_free(struct server *sv)
+static void
+free_rules(struct server *sv)
 {
   gi_list_foreach_safe(r, &sv->rules, struct sv_rules, link) {
     gi_list_del(&r->link);
@@ -185,6 +154,42 @@ sv_auth_free(struct server *sv)
     free_list(&r->reject);
     gi_free(r);
   }
+}
+
+static void
+host_answered(void *arg)
+{
+  struct server *sv = arg;
+  GI_CHECK(sv, SV_MAGIC);
+  if (sv->rpc)
+    sv_auth_recheck(sv);
+}
+
+void
+sv_auth_load(struct server *sv)
+{
+  free_rules(sv);
+  if (!sv->hosts)
+    sv->hosts = sv_hosts_new(sv->x->reactor, host_answered, sv);
+  for (unsigned i = 0; i < sv->x->nchildren; i++) {
+    struct sv_rules *r = gi_new(struct sv_rules);
+    r->brick = sv->x->children[i];
+    gi_list_init(&r->allow);
+    gi_list_init(&r->reject);
+    gi_list_add_tail(&sv->rules, &r->link);
+    const char *allow = brick_option(sv, r->brick, "addr", "allow");
+    const char *reject = brick_option(sv, r->brick, "addr", "reject");
+    load_list(sv, &r->allow, allow ? allow : "*");
+    load_list(sv, &r->reject, reject ? reject : "");
+  }
+  sv_hosts_settle(sv->hosts);
+}
+
+void
+sv_auth_free(struct server *sv)
+{
+  free_rules(sv);
+  sv_hosts_free(&sv->hosts);
 }
 
 /* ---- matching ---- */
@@ -240,17 +245,37 @@ match_cidr(const char *pattern, const char *address)
          prefix_equal(a, b, (unsigned)bits);
 }
 
-static bool
+static enum sv_match
+match(const struct sv_pattern *p, const char *address)
+{
+  if (p->host)
+    return sv_host_has(p->host, address);
+  return (strchr(p->text, '/') ? match_cidr(p->text, address) : fnmatch(p->text, address, 0) == 0) ? SV_HIT : SV_MISS;
+}
+
+static enum sv_match
 match_list(const struct gi_list *list, const char *address, const char *subdir)
 {
+  enum sv_match outcome = SV_MISS;
   gi_list_foreach(p, list, struct sv_pattern, link) {
     if (p->subdir && strcmp(p->subdir, subdir) != 0)
       continue;
-    bool hit = strchr(p->text, '/') ? match_cidr(p->text, address) : fnmatch(p->text, address, 0) == 0;
-    if (hit != p->negated)
-      return true;
+    enum sv_match m = match(p, address);
+    if (m == SV_UNKNOWN)
+      outcome = SV_UNKNOWN;
+    else if ((m == SV_HIT) != p->negated)
+      return SV_HIT;
   }
-  return false;
+  return outcome;
+}
+
+static enum verdict
+check_lists(const struct sv_rules *r, const char *address, const char *subdir)
+{
+  static const enum verdict by_reject[] = {[SV_HIT] = SV_REJECT, [SV_UNKNOWN] = SV_PERHAPS_REJECT},
+                            by_allow[] = {[SV_MISS] = SV_DONT_CARE, [SV_HIT] = SV_ACCEPT, [SV_UNKNOWN] = SV_PERHAPS_ACCEPT};
+  enum sv_match rejected = match_list(&r->reject, address, subdir);
+  return rejected == SV_MISS ? by_allow[match_list(&r->allow, address, subdir)] : by_reject[rejected];
 }
 
 static enum verdict
@@ -262,13 +287,9 @@ check_address(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *
   peer_text(p, address, &port);
   if (!sv_opts(sv)->allow_insecure && port >= 1024)
     return SV_REJECT;
-  gi_list_foreach(r, &sv->rules, struct sv_rules, link) {
-    if (r->brick != brick)
-      continue;
-    if (match_list(&r->reject, address, path))
-      return SV_REJECT;
-    return match_list(&r->allow, address, path) ? SV_ACCEPT : SV_DONT_CARE;
-  }
+  gi_list_foreach(r, &sv->rules, struct sv_rules, link)
+    if (r->brick == brick)
+      return check_lists(r, address, path);
   return SV_DONT_CARE;
 }
 
@@ -346,18 +367,28 @@ key_stays(const struct server *sv, const char *key)
   return !sv_opts(sv)->client_key || name;
 }
 
-bool
+/* Any reject fails, else any accept succeeds. Only the address is ever in doubt. */
+static enum sv_admission
+admit(enum verdict by_name, enum verdict by_login, enum verdict by_address)
+{
+  if (by_name == SV_REJECT || by_login == SV_REJECT || by_address == SV_REJECT)
+    return SV_REFUSED;
+  if (by_address == SV_PERHAPS_REJECT)
+    return SV_LATER;
+  if (by_name == SV_ACCEPT || by_login == SV_ACCEPT || by_address == SV_ACCEPT)
+    return SV_ADMITTED;
+  return by_address == SV_PERHAPS_ACCEPT ? SV_LATER : SV_REFUSED;
+}
+
+enum sv_admission
 sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const struct gi_dict *intro, bool *login)
 {
   const char *subdir = NULL;
   gi_dict_get_str(intro, "subdir-mount", &subdir);
   enum verdict by_name = check_name(sv, p, brick);
   enum verdict by_login = check_login(sv, brick, intro, by_name == SV_ACCEPT);
-  enum verdict by_address = check_address(sv, p, brick, subdir);
   *login = by_login == SV_ACCEPT;
-  if (by_name == SV_REJECT || by_login == SV_REJECT || by_address == SV_REJECT)
-    return false;
-  return by_name == SV_ACCEPT || by_login == SV_ACCEPT || by_address == SV_ACCEPT;
+  return admit(by_name, by_login, check_address(sv, p, brick, subdir));
 }
 
 /* ---- when rules change ---- */
@@ -376,8 +407,7 @@ may_stay(struct server *sv, struct gi_rpc_peer *p, const struct sv_client *c)
   enum verdict by_name = check_name(sv, p, c->bound);
   if (by_name == SV_REJECT || c->trusted)
     return by_name != SV_REJECT;
-  enum verdict by_address = check_address(sv, p, c->bound, c->subdir_path);
-  return by_address != SV_REJECT && (by_name == SV_ACCEPT || by_address == SV_ACCEPT);
+  return admit(by_name, SV_DONT_CARE, check_address(sv, p, c->bound, c->subdir_path)) != SV_REFUSED;
 }
 
 /* Whose password counts no more loses what it gave, and the other rules decide. */

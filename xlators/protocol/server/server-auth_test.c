@@ -3,10 +3,13 @@
  * protocol/server: who may connect, through protocol/client.
  */
 #include "rpc/client-key.h"
+#include "rpc/net.h"
 #include "rpc/tls-fixture.h"
 #include "tests/unit/brick-bench.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define LOGIN \
   "option auth.login.child-0.allow joe\noption auth.login.joe.password secret\noption auth.addr.child-0.reject 127.*\n"
@@ -94,6 +97,179 @@ test_another_password_while_both_run(void **state)
   bench_free(b);
 }
 
+/* ---- host names ---- */
+
+/* What the name service does: it knows here.test, which is this machine, away.test, which is not, and crowd.test, which are many, of whom this
+ * machine is the last. */
+enum { ANSWERS, HANGS, FAILS };
+static atomic_int name_service, questions;
+
+static int
+address(struct gi_reactor *r, const char *text, struct gi_net_address *out)
+{
+  struct gi_error err;
+  return gi_net_kernel.resolve(r, text, 0, out, 1, &err);
+}
+
+static int
+resolve(struct gi_reactor *r, const char *host, int port, struct gi_net_address *out, unsigned max, struct gi_error *err)
+{
+  unsigned n = 0;
+  questions++;
+  while (name_service == HANGS)
+    usleep(1000);
+  if (name_service == FAILS)
+    return gi_error_set(err, EHOSTUNREACH, "the name service fails");
+  for (; strcmp(host, "crowd.test") == 0 && n < max && n < 99; n++)
+    address(r, "10.0.0.2", &out[n]);
+  if (n < max && (n || strcmp(host, "here.test") == 0))
+    n += (unsigned)address(r, "127.0.0.1", &out[n]);
+  if (strcmp(host, "away.test") == 0)
+    n += (unsigned)address(r, "10.0.0.1", &out[n]);
+  return n ? (int)n : gi_error_set(err, GI_NET_NO_SUCH_NAME, "there is no %s", host);
+}
+
+static const struct gi_net_ops *
+net_with_names(void)
+{
+  static struct gi_net_ops net;
+  net = gi_net_kernel;
+  net.resolve = resolve;
+  return &net;
+}
+
+/* A brick with those options, and a client whose first attempt has ended. */
+static struct bench *
+bench_with_names(const char *const options[2], int service)
+{
+  static const char *const names[] = {"auth.addr.child-0.allow", "auth.addr.child-0.reject"};
+  struct bench *b = bench_new(NULL, NULL, false);
+  name_service = service;
+  questions = 0;
+  b->server->ctx.reactor->net = net_with_names();
+  for (unsigned i = 0; i < GI_ARRAY_LEN(names); i++)
+    if (options[i])
+      bench_set_option(b->server, names[i], options[i]);
+  for (unsigned i = 0; i < 2000 && !b->client->events[GI_EVENT_CHILD_UP] && !b->client->events[GI_EVENT_CHILD_DOWN]; i++)
+    bench_turn(b, 0);
+  return b;
+}
+
+static const char *const allow_here[2] = {"here.test"};
+
+static bool
+was_let_in(const struct bench *b)
+{
+  return b->client->events[GI_EVENT_CHILD_UP] > 0;
+}
+
+static bool
+gets_in(struct bench *b)
+{
+  return bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 1);
+}
+
+/* Who comes before the name service has answered is let in, if at all, when it has. */
+static void
+test_names_of_a_dead_name_service(void **state)
+{
+  static const struct {
+    const char *options[2]; /* allow, reject */
+    bool in;
+  } cases[] = {
+      {{"here.test"}, true},         {{"away.test"}, false},           {{"ghost.test"}, false},
+      {{"!here.test"}, false},       {{"!away.test"}, true},           {{"/(here.test|away.test)"}, true},
+      {{NULL, "away.test"}, true},   {{NULL, "here.test"}, false},     {{NULL, "ghost.test"}, true},
+      {{NULL, "crowd.test"}, false}, {{"away.test,crowd.test"}, true},
+  };
+  for (unsigned i = 0; i < GI_ARRAY_LEN(cases); i++) {
+    struct bench *b = bench_with_names(cases[i].options, HANGS);
+    assert_false(was_let_in(b));
+    name_service = ANSWERS;
+    if (cases[i].in)
+      assert_true(gets_in(b));
+    else
+      bench_turn(b, 200);
+    assert_int_equal(was_let_in(b), cases[i].in);
+    bench_free(b);
+  }
+}
+
+/* What does not depend on names does not wait for them. */
+static void
+test_names_that_do_not_decide(void **state)
+{
+  static const char *const options[][2] = {
+      {"away.test,127.0.0.1"},
+      {"/dir(away.test),/", "/dir(here.test)"},
+      {"localhost"},
+  };
+  for (unsigned i = 0; i < GI_ARRAY_LEN(options); i++) {
+    struct bench *b = bench_with_names(options[i], HANGS);
+    assert_true(was_let_in(b));
+    name_service = ANSWERS;
+    bench_free(b);
+  }
+}
+
+/* A name service that fails is asked again, until it answers. */
+static void
+test_names_are_asked_for_again(void **state)
+{
+  struct bench *b = bench_with_names(allow_here, FAILS);
+  assert_false(was_let_in(b));
+  bench_turn(b, 20);
+  name_service = ANSWERS;
+  assert_true(gets_in(b));
+  bench_free(b);
+}
+
+/* Lists that change while the name service is dead: they are taken at once, whoever is in stays until it answers, and what was known counts. */
+static void
+test_names_when_rules_change(void **state)
+{
+  struct bench *b = bench_with_names(allow_here, ANSWERS);
+  assert_true(gets_in(b));
+  unsigned *downs = &b->client->events[GI_EVENT_CHILD_DOWN], before = *downs;
+  questions = 0;
+  name_service = HANGS;
+  bench_set_option(b->server, "auth.addr.child-0.allow", "here.test,away.test");
+  bench_turn(b, 20);
+  assert_int_equal(*downs, before);
+  /* another one, who was never here */
+  GI_CLEANUP_FREE char *text =
+      gi_asprintf("option remote-host 127.0.0.1\noption remote-port %d\noption remote-subvolume " BENCH_BRICK "\n", b->port);
+  struct fake_stack *first = b->client;
+  b->client = fake_stack_new("protocol/client", text, 0);
+  assert_true(gets_in(b));
+  struct fake_stack *second = b->client;
+  b->client = first;
+  bench_set_option(b->server, "auth.addr.child-0.reject", "away.test");
+  bench_turn(b, 20);
+  assert_int_equal(*downs, before);
+  assert_int_equal(questions, 1); /* one worker waits for it */
+  bench_set_option(b->server, "auth.addr.child-0.reject", "here.test");
+  assert_true(bench_until(b, downs, before + 1)); /* who that is was known */
+  name_service = ANSWERS;
+  gi_graph_deactivate(second->graph);
+  fake_stack_free(second);
+  bench_free(b);
+}
+
+/* The brick may end before the name service answers. */
+static void
+test_names_of_a_brick_that_ends(void **state)
+{
+  struct bench *b = bench_with_names(allow_here, HANGS);
+  gi_graph_deactivate(b->client->graph);
+  bench_turn(b, 5);
+  fake_stack_free(b->client);
+  b->client = NULL;
+  gi_graph_deactivate(b->server->graph);
+  name_service = ANSWERS;
+  bench_free(b);
+}
+
 /* ---- certificates ---- */
 
 static char dir[64];
@@ -135,7 +311,7 @@ test_names_of_certificates(void **state)
 
 /* Whom a name lets in stays, too, when the rules are looked at again. */
 static void
-test_names_when_rules_change(void **state)
+test_names_of_certificates_when_rules_change(void **state)
 {
   GI_CLEANUP_FREE char *server = tls_lines("brick", "option auth.login.child-0.ssl-allow joe\n"
                                                     "option auth.addr.child-0.allow 10.0.0.1\n"),
@@ -318,8 +494,13 @@ main(void)
       cmocka_unit_test(test_another_password_while_both_run),
       cmocka_unit_test(test_addresses),
       cmocka_unit_test(test_rules_of_directories),
-      cmocka_unit_test(test_names_of_certificates),
+      cmocka_unit_test(test_names_of_a_dead_name_service),
+      cmocka_unit_test(test_names_that_do_not_decide),
+      cmocka_unit_test(test_names_are_asked_for_again),
       cmocka_unit_test(test_names_when_rules_change),
+      cmocka_unit_test(test_names_of_a_brick_that_ends),
+      cmocka_unit_test(test_names_of_certificates),
+      cmocka_unit_test(test_names_of_certificates_when_rules_change),
       cmocka_unit_test(test_plain_clients_of_an_encrypted_brick),
       cmocka_unit_test(test_tls_is_switched_on_while_both_run),
       cmocka_unit_test(test_keys),

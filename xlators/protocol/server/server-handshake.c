@@ -100,8 +100,14 @@ sv_check_identity(struct sv_setvolume *s)
     sv_refuse_setvolume(s, EINVAL, "Volume-ID different, possible case of same brick re-used in another volume");
     return false;
   }
-  if (!sv_auth_check(s->sv, s->req->peer, s->brick, s->intro, &s->login)) {
+  enum sv_admission admission = sv_auth_check(s->sv, s->req->peer, s->brick, s->intro, &s->login);
+  if (admission == SV_REFUSED) {
     sv_refuse_setvolume(s, EACCES, "Authentication failed");
+    return false;
+  }
+  if (admission == SV_LATER) {
+    GI_PROBE("server: a host name is not resolved yet");
+    sv_refuse_setvolume(s, EAGAIN, "The name service has not said yet who the hosts of auth.allow and auth.reject are");
     return false;
   }
   if (!sv_child_is_up(s->sv, s->brick)) {

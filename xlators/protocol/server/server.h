@@ -2,7 +2,7 @@
  *
  * protocol/server: what its files share. server.c has the table, the life and
  * the events; server-handshake.c SETVOLUME and its neighbours; server-auth.c
- * who may connect; server-clients.c the records of clients; server-fds.c
+ * who may connect; server-hosts.c the hosts that its lists name; server-clients.c the records of clients; server-fds.c
  * their handle tables; server-resolve.c from numbers to objects;
  * server-fops.c the operations; server-preamble.c what goes before one; server-give-back.c what a client gives back with one; server-sync.c the fsync behind one;
  * server-under-way.c what they wait for; server-groups.c supplementary groups;
@@ -42,6 +42,8 @@ struct sv_options {
 
 struct server;
 struct sv_groups;
+struct sv_hosts;
+struct sv_host;
 struct gi_place;
 
 /* One TCP connection; the private pointer of its gi_rpc_peer. */
@@ -112,6 +114,7 @@ struct server {
   struct gi_promised promise[SV_BRICKS_MAX]; /* of each child (promise.h) */
   struct sv_groups *groups;
   struct gi_list rules;   /* struct sv_rules, server-auth.c */
+  struct sv_hosts *hosts; /* that they name; NULL before the first */
   struct gi_tls_pair tls; /* for clients */
   struct gi_load_meter load;
   struct sv_metrics metrics;
@@ -134,16 +137,31 @@ void sv_put_promise(const struct server *sv, const struct gi_xlator *child, stru
 extern const struct gi_rpc_program sv_handshake_program;
 
 /* server-auth.c */
-/* Builds the address rules of every brick from the options; may resolve names, so only at start and at reconfiguration. */
+/* Builds the address rules of every brick from the options. Host names are asked for meanwhile. */
 void sv_auth_load(struct server *sv);
 void sv_auth_free(struct server *sv);
+enum sv_admission {
+  SV_REFUSED,
+  SV_ADMITTED,
+  SV_LATER, /* a host name decides, and nobody knows yet what it means */
+};
 /* Whether this introduction from `p` may attach to `brick`. *login says that user name and password decided it. */
-bool sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick, const struct gi_dict *intro,
-                   bool *login);
+enum sv_admission sv_auth_check(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick,
+                                const struct gi_dict *intro, bool *login);
 /* The key that a client shows, which may be of the list although none is demanded: then it is one when that changes. */
 enum gi_key_verdict sv_auth_key(struct server *sv, struct gi_rpc_peer *p, const struct gi_xlator *brick,
                                 const struct gi_dict *intro);
 void sv_auth_recheck(struct server *sv); /* disconnects whom the rules of now do not let in */
+
+/* server-hosts.c */
+/* `answered` is called each time the name service has told something about a name. */
+struct sv_hosts *sv_hosts_new(struct gi_reactor *r, void (*answered)(void *arg), void *arg);
+void sv_hosts_free(struct sv_hosts **h);
+/* A host of new lists; it lives until a sv_hosts_settle before which it was not named again. */
+struct sv_host *sv_hosts_name(struct sv_hosts *h, const char *name);
+void sv_hosts_settle(struct sv_hosts *h); /* the lists are complete: all that they name is looked up anew */
+enum sv_match { SV_MISS, SV_HIT, SV_UNKNOWN };
+enum sv_match sv_host_has(const struct sv_host *host, const char *address);
 
 /* server-clients.c */
 struct sv_client *sv_client_find(struct server *sv, const char *uid, const struct gi_call_header *h);
