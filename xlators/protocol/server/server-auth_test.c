@@ -441,7 +441,7 @@ test_keys_when_they_change(void **state)
   assert_int_equal(b->client->events[GI_EVENT_CHILD_DOWN], 0);
   bench_set_option(b->server, "client-keys", other);
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_DOWN], 1));
-  bench_turn(b, 500);
+  bench_turn(b, 50);
   assert_int_equal(b->client->events[GI_EVENT_CHILD_UP], 1);
   bench_set_option(b->server, "client-keys", one);
   assert_true(bench_until(b, &b->client->events[GI_EVENT_CHILD_UP], 2));
