@@ -57,6 +57,14 @@ const struct gi_extension gi_extensions[] = {
     {NULL, {GI_VERSION_KEY}, "SETVOLUME and its answer", "client, brick", "0.1", "The version; who sends it is one of ours."},
     {NULL, {GI_CAPABILITIES_KEY}, "answer to SETVOLUME", "brick", "0.1", "The capabilities of the brick, separated by blanks."},
     {NULL,
+     {"HOST:PATH"},
+     "PORTBYBRICK",
+     "client",
+     "0.1",
+     "The brick PATH of HOST, asked of the daemon of another node; alone, PATH is a brick of the daemon that is asked. The "
+     "answer "
+     "is what the daemon of the brick's node told that one last."},
+    {NULL,
      {GI_PROMISE_KEY},
      "answer to SETVOLUME; CACHE_INVALIDATION of no object, when it changes",
      "brick",
