@@ -385,9 +385,14 @@ test_ports_are_for_who_may_mount(void **state)
   b->port = 50000;
   gd_options_set(&v->options, "auth.allow", "192.0.2.1");
   connect_as(f, 65534);
+  GI_CLEANUP_FREE char *by_host = gi_asprintf("%s:%s", b->host, b->path), *of_other = gi_asprintf("x%s", by_host);
   assert_int_equal(ask_port(f, b->path), -1);
+  assert_int_equal(ask_port(f, by_host), -1);
   connect_as(f, 0);
   assert_int_equal(ask_port(f, b->path), 50000);
+  assert_int_equal(ask_port(f, by_host), 50000);
+  assert_int_equal(ask_port(f, of_other), -1);
+  assert_int_equal(ask_port(f, by_host + 1), -1);
   gd_options_set(&v->options, "auth.allow", "127.*");
   connect_as(f, 65534);
   assert_int_equal(ask_port(f, b->path), 50000);

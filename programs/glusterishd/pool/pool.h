@@ -189,7 +189,9 @@ struct gd_call *gd_node_call(struct gd_node *n, json_t *request, unsigned timeou
 
 /* The nodes, or one of them, are told where this node's bricks serve, so that clients find these while this daemon does not answer. */
 void gd_ports_tell(struct gd *gd, struct gd_node *to);
+json_t *gd_ports_own(const struct gd *gd); /* of this node's bricks that serve, by path; the caller's */
 void gd_ports_told(struct gd *gd, struct gi_rpc_request *req, const json_t *in); /* by a node; is answered */
+void gd_ports_take(struct gd_node *n, json_t *ports); /* what it told: an object of numbers, or nothing that counts */
 int gd_ports_get(const struct gd *gd,
                  const struct gd_brick *b); /* of a brick of this node, or as its node told last; 0: not known */
 

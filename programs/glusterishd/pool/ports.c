@@ -10,8 +10,8 @@
 
 #define TELL_MS 5000
 
-static json_t *
-own_ports(const struct gd *gd)
+json_t *
+gd_ports_own(const struct gd *gd)
 {
   json_t *ports = json_object();
   gi_list_foreach(v, &gd->volumes, struct gd_volume, link)
@@ -29,18 +29,24 @@ gd_ports_tell(struct gd *gd, struct gd_node *to)
   struct gd_node *n;
   for (unsigned i = 0; (n = gd_node_at(gd, i)) != NULL; i++)
     if ((!to || n == to) && gd_node_connected(n))
-      gd_node_call(n, json_pack("{s:s,s:o}", "call", "ports", "ports", own_ports(gd)), TELL_MS, NULL, NULL);
+      gd_node_call(n, json_pack("{s:s,s:o}", "call", "ports", "ports", gd_ports_own(gd)), TELL_MS, NULL, NULL);
+}
+
+void
+gd_ports_take(struct gd_node *n, json_t *ports)
+{
+  if (!json_is_object(ports))
+    return;
+  json_decref(n->ports);
+  n->ports = json_incref(ports);
 }
 
 void
 gd_ports_told(struct gd *gd, struct gi_rpc_request *req, const json_t *in)
 {
   struct gd_node *n = gd_node_find(gd, gd_door_node(req));
-  json_t *ports = json_object_get(in, "ports");
-  if (n && json_is_object(ports)) {
-    json_decref(n->ports);
-    n->ports = json_incref(ports);
-  }
+  if (n)
+    gd_ports_take(n, json_object_get(in, "ports"));
   gd_node_answer(req, json_object());
 }
 
