@@ -16,6 +16,7 @@
 #include <openssl/pem.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define KEY_BYTES 32
@@ -62,6 +63,22 @@ no_passphrase(char *buf, int size, int rw, void *arg)
   return -1;
 }
 
+/* As ssh has it: what others can read is no secret, and what another user wrote is not ours. */
+static int
+check_private(FILE *f, const char *file, struct gi_error *err)
+{
+  struct stat st;
+  if (fstat(fileno(f), &st) < 0)
+    return gi_error_set(err, errno, "client key %s: %s", file, strerror(errno));
+  if (st.st_mode & 077)
+    return gi_error_set(err, EPERM, "client key %s: it is refused, for others can use it (mode %04o): chmod 600 %s", file,
+                        st.st_mode & 07777, file);
+  if (st.st_uid != 0 && st.st_uid != geteuid())
+    return gi_error_set(err, EPERM, "client key %s: it is refused, for it belongs to user %u: root or user %u must own it",
+                        file, st.st_uid, geteuid());
+  return 0;
+}
+
 /* The private key of the file, or, if that will do, the public one. NULL and err. */
 static EVP_PKEY *
 load(const char *file, bool public_too, struct gi_error *err)
@@ -72,15 +89,17 @@ load(const char *file, bool public_too, struct gi_error *err)
     return NULL;
   }
   EVP_PKEY *key = PEM_read_PrivateKey(f, NULL, no_passphrase, NULL);
+  bool refused = key && !public_too && check_private(f, file, err);
   if (!key && public_too) {
     rewind(f);
     key = PEM_read_PUBKEY(f, NULL, no_passphrase, NULL);
   }
   fclose(f);
-  if (key && EVP_PKEY_get_id(key) == EVP_PKEY_ED25519)
+  if (key && !refused && EVP_PKEY_get_id(key) == EVP_PKEY_ED25519)
     return key;
   EVP_PKEY_free(key);
-  gi_error_set(err, EINVAL, "client key %s: it has no %skey of Ed25519", file, public_too ? "" : "private ");
+  if (!refused)
+    gi_error_set(err, EINVAL, "client key %s: it has no %skey of Ed25519", file, public_too ? "" : "private ");
   return NULL;
 }
 

@@ -29,7 +29,8 @@ struct gi_key_claim {
 
 /* ---- files ---- */
 
-/* The public half of the key in the file, which has both or, unless `private`, that one alone. -1 and err. */
+/* The public half of the key in the file, which has both or, unless `private`, that one alone. A `private` one must belong to root or to the
+ * process's user, and others may not read it: EPERM. -1 and err. */
 GI_MUST_CHECK int gi_client_key_read(const char *file, bool private, char text[GI_CLIENT_KEY_TEXT], struct gi_error *err);
 /* Makes a key and the file, which must not exist and which nobody else may read. -1 and err. */
 GI_MUST_CHECK int gi_client_key_make(const char *file, char text[GI_CLIENT_KEY_TEXT], struct gi_error *err);

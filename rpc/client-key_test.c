@@ -105,6 +105,44 @@ test_files(void **state)
   assert_non_null(strstr(err.text, "none"));
 }
 
+static void
+refused_with(const char *file, const char *text)
+{
+  struct gi_error err = {0};
+  char key[GI_CLIENT_KEY_TEXT];
+  assert_int_equal(gi_client_key_read(file, true, key, &err), -1);
+  assert_int_equal(err.code, EPERM);
+  assert_non_null(strstr(err.text, text));
+  assert_int_equal(gi_client_key_read(file, false, key, &err), 0); /* where the public half will do */
+}
+
+/* A private key that others have as well is none. */
+static void
+test_files_of_others(void **state)
+{
+  static const mode_t open[] = {0640, 0604, 0620, 0601, 0644};
+  struct gi_error err = {0};
+  char text[GI_CLIENT_KEY_TEXT];
+  for (unsigned i = 0; i < GI_ARRAY_LEN(open); i++) {
+    assert_int_equal(chmod(path("joe"), open[i]), 0);
+    refused_with(path("joe"), "chmod 600");
+  }
+  assert_int_equal(symlink("joe", path("link")), 0);
+  refused_with(path("link"), "chmod 600");
+  assert_int_equal(chmod(path("joe"), 0400), 0);
+  assert_int_equal(gi_client_key_read(path("joe"), true, text, &err), 0);
+  assert_int_equal(gi_client_key_read(path("link"), true, text, &err), 0);
+  if (geteuid() != 0)
+    return;
+  assert_int_equal(chown(path("joe"), 4711, 0), 0);
+  refused_with(path("joe"), "belongs to user 4711");
+  assert_int_equal(chmod(dir, 0711), 0);
+  assert_int_equal(seteuid(4711), 0);
+  int own = gi_client_key_read(path("joe"), true, text, &err);
+  assert_int_equal(seteuid(0), 0);
+  assert_int_equal(own, 0);
+}
+
 /* What openssl makes is taken, the public half alone where that is enough; other kinds of keys are not. */
 static void
 test_files_of_openssl(void **state)
@@ -270,6 +308,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_files, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_files_of_others, setup, teardown),
       cmocka_unit_test_setup_teardown(test_files_of_openssl, setup, teardown),
       cmocka_unit_test_setup_teardown(test_a_key_is_proved, setup, teardown),
       cmocka_unit_test_setup_teardown(test_other_proofs, setup, teardown),

@@ -71,6 +71,8 @@ umount -l "$WORK/m3"
 like "$(said 3)" "the volume takes only clients with a key \(mount option client-key=FILE\)" "without a key nobody mounts"
 like "$(said 3 stranger.key)" "the volume does not take this client's key" "nor with a key of one's own making"
 like "$(said 3 two.pub)" "it has no private key of Ed25519" "nor with the public half of another one"
+cp "$WORK/two.key" "$WORK/open.key" && chmod 644 "$WORK/open.key"
+like "$(said 3 open.key)" "others can use it \(mode 0644\): chmod 600" "nor with one that others can read"
 like "$(said 3 none.key)" "client key .*none.key: No such file" "nor without the file"
 ok "the daemon tells of it" grep -q "the volfile of v is refused to $NET.13:.*is none of the volume's" "$WORK/d/log/glusterishd.log"
 must "the second machine mounts with its key" mount_at 2 two.key
