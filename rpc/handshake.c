@@ -64,7 +64,7 @@ struct lane {
   struct place at;
   bool fetching;
   bool again;      /* FETCHSPEC came while fetching */
-  bool proved;     /* the key of this client, since it is up: a daemon that asks once more is not satisfied */
+  bool proved;     /* the key of this client, for this volfile: a daemon that asks once more is not satisfied */
   int refused;     /* errno; 0: not */
   const char *why; /* static */
   bool ended;      /* it is being freed */
@@ -602,8 +602,10 @@ static void
 fetch(struct lane *l)
 {
   l->again = l->fetching;
-  if (!l->fetching && gi_rpc_client_connected(l->rpc))
-    ask_spec(l, NULL);
+  if (l->fetching || !gi_rpc_client_connected(l->rpc))
+    return;
+  l->proved = false;
+  ask_spec(l, NULL);
 }
 
 /* ---- SIGNIN ---- */
@@ -666,7 +668,7 @@ lane_up(struct gi_rpc_client *c, void *arg)
 {
   struct lane *l = arg;
   l->m->met = true;
-  l->fetching = l->again = l->proved = false;
+  l->fetching = l->again = false;
   fetch(l);
 }
 

@@ -3,6 +3,7 @@
  * The management connection against a stand-in daemon.
  */
 #include "libglusterish/mem.h"
+#include "rpc/client-key.h"
 #include "rpc/handshake.h"
 #include "rpc/net.h"
 #include "rpc/rpc-server.h"
@@ -14,7 +15,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct bench {
@@ -24,6 +28,9 @@ struct bench {
   int port;
   const char *text; /* what the daemon serves; NULL: refuses with ENOENT */
   const char *servers;
+  const char *keys;        /* the daemon serves only who has one of these; NULL: everybody */
+  bool insatiable;         /* it asks again for the proof that it was given */
+  struct gi_key_door door; /* what it knows of the one client */
   /* what the daemon saw */
   unsigned specs, signins, signouts, refusals;
   uint32_t flags;
@@ -32,7 +39,7 @@ struct bench {
   /* what the owner saw */
   struct gi_mgmt *m;
   unsigned volfiles, failures, statedumps, news;
-  char volfile[256];
+  char volfile[256], why[128];
   int err;
   bool free_on_volfile;
 };
@@ -47,6 +54,17 @@ take_text(struct gi_xdr_in *in, char *out, size_t size)
   assert_non_null(p);
   memcpy(out, p, len);
   out[len] = 0;
+}
+
+/* Has the client a key, if one is demanded? If not it is asked for it in `out`. */
+static bool
+has_key(struct bench *b, struct gi_rpc_request *req, const struct gi_dict *in, struct gi_dict *out)
+{
+  const struct gi_key_claim claim = {gi_rpc_peer_conn(req->peer), "volfile", b->key};
+  if (!b->keys || (gi_client_key_take(&b->door, b->keys, in, &claim) == GI_KEY_GOOD && !b->insatiable))
+    return true;
+  gi_client_key_ask(&b->door, b->ctx.reactor, out);
+  return false;
 }
 
 static void
@@ -67,16 +85,17 @@ getspec(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
   assert_int_equal(version, 1);
   if (gi_dict_get_str(d, "brick_name", &v))
     snprintf(b->brick_name, sizeof(b->brick_name), "%s", v);
+  struct gi_dict *told = gi_dict_new();
+  const char *text = has_key(b, req, d, told) ? b->text : NULL;
   gi_dict_unref(&d);
   gi_rpc_answer_begin(req, &out);
-  gi_xdr_put_u32(&out, b->text ? (uint32_t)strlen(b->text) : UINT32_MAX);
-  gi_xdr_put_u32(&out, b->text ? 0 : ENOENT);
-  gi_xdr_put_string(&out, b->text);
-  d = gi_dict_new();
+  gi_xdr_put_u32(&out, text ? (uint32_t)strlen(text) : UINT32_MAX);
+  gi_xdr_put_u32(&out, text ? 0 : b->text ? EACCES : ENOENT);
+  gi_xdr_put_string(&out, text);
   if (b->servers)
-    gi_dict_set_str(d, "servers-list", b->servers);
-  gi_xdr_put_legacy_dict(&out, d);
-  gi_dict_unref(&d);
+    gi_dict_set_str(told, "servers-list", b->servers);
+  gi_xdr_put_legacy_dict(&out, told);
+  gi_dict_unref(&told);
   gi_rpc_answer_send(req, &out, NULL);
 }
 
@@ -121,7 +140,9 @@ static const struct gi_rpc_program portmap_program = {"Gluster Portmap", GI_PROG
 static void
 peer_up(struct gi_rpc_server *s, struct gi_rpc_peer *p, void *arg)
 {
-  ((struct bench *)arg)->peer = p;
+  struct bench *b = arg;
+  b->peer = p;
+  b->door = (struct gi_key_door){0};
 }
 
 static const struct gi_rpc_server_ops daemon_ops = {.peer_up = peer_up};
@@ -165,6 +186,7 @@ on_failed(void *arg, int err, const char *text)
   struct bench *b = arg;
   b->failures++;
   b->err = err;
+  snprintf(b->why, sizeof(b->why), "%s", text);
 }
 
 static void
@@ -313,6 +335,111 @@ test_brick(void **state)
   assert_string_equal(b->brick, "/srv/brick");
   assert_int_equal(b->brick_port, 49153);
   bench_free(b);
+}
+
+/* ---- keys ---- */
+
+/* A daemon that serves only who has the key JOE, of two that are in `dir`. */
+static struct bench *
+bench_with_keys(char dir[64], char *list)
+{
+  struct bench *b = bench_new("volume v\n");
+  char joe[GI_CLIENT_KEY_TEXT], jim[GI_CLIENT_KEY_TEXT];
+  snprintf(dir, 64, "/tmp/handshake_test.XXXXXX");
+  assert_non_null(mkdtemp(dir));
+  GI_CLEANUP_FREE char *joes = gi_asprintf("%s/joe", dir), *jims = gi_asprintf("%s/jim", dir);
+  assert_int_equal(gi_client_key_make(joes, joe, NULL), 0);
+  assert_int_equal(gi_client_key_make(jims, jim, NULL), 0);
+  snprintf(list, 128, "joe:%s", joe);
+  b->keys = list;
+  return b;
+}
+
+static void
+bench_with_keys_free(struct bench *b, const char *dir)
+{
+  GI_CLEANUP_FREE char *joes = gi_asprintf("%s/joe", dir), *jims = gi_asprintf("%s/jim", dir);
+  bench_free(b);
+  unlink(joes);
+  unlink(jims);
+  assert_int_equal(rmdir(dir), 0);
+}
+
+/* Asked once, it proves its key, on each connection anew; what it has proved counts for what it fetches later. */
+static void
+test_a_key_is_proved(void **state)
+{
+  char dir[64], list[128], file[80];
+  struct bench *b = bench_with_keys(dir, list);
+  snprintf(file, sizeof(file), "%s/joe", dir);
+  b->ctx.client_key = file;
+  start(b, "/v");
+  until(b, &b->volfiles, 1);
+  assert_int_equal(b->specs, 2);
+  b->text = "volume w\n";
+  call_back(b, GI_CBK_FETCHSPEC);
+  until(b, &b->volfiles, 2);
+  assert_int_equal(b->specs, 3);
+  gi_rpc_server_free(&b->daemon);
+  turns(b, 50);
+  b->text = "volume x\n";
+  start_daemon(b);
+  until(b, &b->volfiles, 3);
+  assert_int_equal(b->specs, 5);
+  assert_int_equal(b->failures, 0);
+  bench_with_keys_free(b, dir);
+}
+
+/* Whoever has no key, or not the right one, hears it at once, and does not go round in circles. */
+static void
+test_a_key_that_is_refused(void **state)
+{
+  static const struct {
+    const char *key; /* NULL: it has none */
+    mode_t mode;
+    bool insatiable;
+    unsigned specs;
+    const char *why;
+  } cases[] = {
+      {NULL, 0600, false, 1, "takes only clients with a key"},
+      {"jim", 0600, false, 2, "does not take this client's key"},
+      {"joe", 0600, true, 2, "does not take this client's key"},
+      {"joe", 0644, false, 2, "does not take this client's key"}, /* as it is not shown */
+      {"none", 0600, false, 2, "does not take this client's key"},
+  };
+  for (unsigned i = 0; i < GI_ARRAY_LEN(cases); i++) {
+    char dir[64], list[128], file[80];
+    struct bench *b = bench_with_keys(dir, list);
+    snprintf(file, sizeof(file), "%s/%s", dir, cases[i].key ? cases[i].key : "");
+    b->ctx.client_key = cases[i].key ? file : NULL;
+    b->insatiable = cases[i].insatiable;
+    if (cases[i].mode != 0600)
+      assert_int_equal(chmod(file, cases[i].mode), 0);
+    start(b, "/v");
+    until(b, &b->failures, 1);
+    assert_int_equal(b->err, EACCES);
+    assert_non_null(strstr(b->why, cases[i].why));
+    assert_int_equal(b->specs, cases[i].specs);
+    assert_int_equal(b->volfiles, 0);
+    bench_with_keys_free(b, dir);
+  }
+}
+
+/* Who is refused stays connected, and gets the volfile when its key is among those of the volume. */
+static void
+test_a_key_that_is_added_later(void **state)
+{
+  char dir[64], list[128], file[80];
+  struct bench *b = bench_with_keys(dir, list);
+  snprintf(file, sizeof(file), "%s/joe", dir);
+  b->ctx.client_key = file;
+  b->keys = "";
+  start(b, "/v");
+  until(b, &b->failures, 1);
+  b->keys = list;
+  call_back(b, GI_CBK_FETCHSPEC);
+  until(b, &b->volfiles, 1);
+  bench_with_keys_free(b, dir);
 }
 
 /* The first host refuses connections; the second is known only from the first answer. */
@@ -617,6 +744,9 @@ main(void)
       cmocka_unit_test(test_fetch),
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_brick),
+      cmocka_unit_test(test_a_key_is_proved),
+      cmocka_unit_test(test_a_key_that_is_refused),
+      cmocka_unit_test(test_a_key_that_is_added_later),
       cmocka_unit_test(test_a_silent_host_is_passed_by),
       cmocka_unit_test(test_a_frozen_daemon_is_passed_by),
       cmocka_unit_test(test_all_addresses_of_a_name_are_tried),
