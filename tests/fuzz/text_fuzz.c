@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text that comes from elsewhere: volfiles, and the requests that the command
+ * Text that comes from elsewhere: volfiles, lists of keys, and the requests that the command
  * line tool and anybody on the network may send to the management daemon. A
  * volfile that is understood is written and read again, and stays the same;
+ * of a list of keys each is found, and can be taken away;
  * every request gets its answer, and the daemon is as it was.
  *
  * The first byte of an input chooses which, the second the procedure.
@@ -10,6 +11,7 @@
 #include "programs/glusterishd/ops/op.h"
 #include "libglusterish/graph.h"
 #include "libglusterish/volfile.h"
+#include "rpc/client-key.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>
@@ -48,6 +50,14 @@ static const char *const volfiles[] = {
     "2\n"
     " subvolumes a b\nend-volume\n",
     "volume a\n type \"x/y\"\n option k `echo`\nend-volume",
+};
+
+#define KEY "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEF"
+
+static const char *const key_lists[] = {
+    "joe:" KEY "0,jim:" KEY "1",
+    "a.b-c_d:" KEY "2,",
+    "joe:" KEY "3,joe:" KEY "3,x:" KEY,
 };
 
 static struct gi_reactor *reactor;
@@ -118,14 +128,23 @@ fuzz_finish(void)
 size_t
 fuzz_seed(unsigned n, uint8_t *input, size_t room)
 {
-  bool request = n % 3 != 0;
-  unsigned i = request ? n % GI_ARRAY_LEN(requests) : n % GI_ARRAY_LEN(volfiles);
-  const char *text = request ? requests[i] : volfiles[i];
+  static const struct {
+    uint8_t first;
+    const char *const *text;
+    unsigned count;
+  } kinds[] = {
+      {0, volfiles, GI_ARRAY_LEN(volfiles)},
+      {1, requests, GI_ARRAY_LEN(requests)},
+      {1, requests, GI_ARRAY_LEN(requests)},
+      {4, key_lists, GI_ARRAY_LEN(key_lists)},
+  };
+  unsigned k = n % GI_ARRAY_LEN(kinds), i = n / GI_ARRAY_LEN(kinds) % kinds[k].count;
+  const char *text = kinds[k].text[i];
   size_t len = strlen(text);
   if (n >= SEEDS)
     return 0;
   GI_ASSERT(len + 2 <= room);
-  input[0] = request;
+  input[0] = kinds[k].first;
   input[1] = (uint8_t)i;
   memcpy(input + 2, text, len);
   return len + 2;
@@ -147,6 +166,41 @@ volfile(const char *text, size_t len)
   GI_CLEANUP_FREE char *again = gi_volfile_write(vf);
   GI_ASSERT(strcmp(written, again) == 0);
   gi_volfile_free(&vf);
+}
+
+struct keys {
+  const char *list;
+  unsigned n;
+  char name[128]; /* the last one */
+};
+
+static void
+key(const char *name, const char *text, void *arg)
+{
+  struct keys *k = arg;
+  GI_CLEANUP_FREE char *found = gi_client_keys_name(k->list, text);
+  GI_ASSERT(found && gi_client_key_name_ok(name));
+  snprintf(k->name, sizeof(k->name), "%s", name);
+  k->n++;
+}
+
+static void
+key_list(const char *list)
+{
+  struct gi_error err = {0}, of_one = {0};
+  struct keys all = {.list = list};
+  bool good = gi_client_keys_check(list, &err) == 0;
+  GI_ASSERT(good || err.text[0]);
+  gi_client_keys_each(list, key, &all);
+  if (!good || all.n == 0)
+    return;
+  GI_CLEANUP_FREE char *less = gi_client_keys_without(list, all.name, &err);
+  struct keys left = {.list = less};
+  GI_ASSERT(less && gi_client_keys_check(less, &err) == 0);
+  gi_client_keys_each(less, key, &left);
+  GI_ASSERT(left.n < all.n);
+  GI_CLEANUP_FREE char *more = gi_client_keys_with(less, all.name, KEY "F", &of_one);
+  GI_ASSERT(more ? gi_client_keys_check(more, &err) == 0 : of_one.text[0]);
 }
 
 static void
@@ -176,7 +230,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   GI_CLEANUP_FREE char *text = gi_alloc(size - 1);
   memcpy(text, data + 2, size - 2);
   text[size - 2] = 0;
-  if (data[0] % 4 == 0)
+  if (data[0] % 8 == 4)
+    key_list(text);
+  else if (data[0] % 4 == 0)
     volfile((const char *)data + 2, size - 2);
   else
     request(text, procs[data[1] % GI_ARRAY_LEN(procs)], data[0] & 2);
