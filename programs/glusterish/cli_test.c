@@ -8,6 +8,8 @@
 
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -727,13 +729,25 @@ daemon_with(const char *path, gi_rpc_handler *list, bool mark)
   _exit(1);
 }
 
+/* There is a moment when it is bound and does not listen. */
+static bool
+listens(const char *path)
+{
+  struct sockaddr_un at = {.sun_family = AF_UNIX};
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+  bool good = connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
+  close(fd);
+  return good;
+}
+
 static void
 ask_daemon(struct run *r, gi_rpc_handler *list, bool mark, int timeout)
 {
   GI_CLEANUP_FREE char *path = gi_asprintf("/tmp/gi-cli-test-%d", (int)getpid());
   static const char *words[] = {"volume", "list"};
   pid_t pid = daemon_with(path, list, mark);
-  for (int i = 0; i < 500 && access(path, F_OK); i++)
+  for (int i = 0; i < 500 && !listens(path); i++)
     usleep(10000);
   done(r);
   r->c.call = cli_call_daemon;
