@@ -462,11 +462,34 @@ lookup_judge(struct gi_fan *fan)
     rep_answer(rep, fop, -1, lasting(rep, &v, err));
 }
 
+/* Children went or came while others were late. What was said before that may be from before a heal, of which the others show nothing any
+ * more: a copy that was outdated would count as good. */
+static bool
+look_again_changed(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan)
+{
+  struct rep_fop *rf = rep_fop(rep, fop);
+
+  if (rf->generation == rep->generation || rf->asked_again)
+    return false;
+  GI_PROBE("replicate: looked again, as the children have changed meanwhile");
+  rf->asked_again = true;
+  gi_fan_clear(fan);
+  if (rep_ready(rep) || (exempt(fop) && rep->up))
+    lookup_send(rep, fop);
+  else
+    rep_answer(rep, fop, -1, ENOTCONN);
+  return true;
+}
+
 static void
 lookup_done(struct gi_fan *fan)
 {
-  note_health(rep_of(fan->x), fan);
-  lookup_judge(fan);
+  struct gi_fop *fop = fan->arg;
+  struct rep *rep = rep_of(fan->x);
+
+  note_health(rep, fan);
+  if (!look_again_changed(rep, fop, fan))
+    lookup_judge(fan);
 }
 
 /* A small file comes with its lookup (GI_CONTENT_KEY): from a child that would be read if its copy is good, which the answers will tell. */

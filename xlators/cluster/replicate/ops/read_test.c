@@ -350,6 +350,30 @@ shorter_copies_are_seen_by_a_lookup(void **state)
   rig_free_clean(r);
 }
 
+/* One answers and goes, and others are late. It may have been healed in between: then nothing they say blames the old answer any more. */
+static void
+answers_of_the_gone_are_old(void **state)
+{
+  for (unsigned left = 2; left > 0; left--) {
+    struct rig *r = rig_new("option read-subvolume-index 1\n");
+    struct gi_fop *f;
+
+    rig_object(r, 5, S_IFREG | 0644);
+    brick_object(&r->brick[0], 5)->stat.size = brick_object(&r->brick[2], 5)->stat.size = 300;
+    brick_object(&r->brick[1], 5)->stat.size = 400;
+    rig_hold(r, 0, GI_FOP_LOOKUP);
+    f = lookup(r, "f5");
+    rig_down(r, 1);
+    if (left < 2)
+      rig_down(r, 2);
+    brick_serve(rig_held(r, 0, GI_FOP_LOOKUP), &r->brick[0]);
+    rig_answer(r, 0, GI_FOP_LOOKUP, 0);
+    rig_done(f, left < 2 ? -1 : 0, left < 2 ? ENOTCONN : 0);
+    assert_int_equal(f->rsp.stat.size, left < 2 ? 0 : 300);
+    rig_free(r);
+  }
+}
+
 static void
 failed_read_goes_to_the_next(void **state)
 {
@@ -634,6 +658,7 @@ main(void)
       cmocka_unit_test(dirty_alone_accuses_nobody),
       cmocka_unit_test(shorter_copies_are_not_read),
       cmocka_unit_test(shorter_copies_are_seen_by_a_lookup),
+      cmocka_unit_test(answers_of_the_gone_are_old),
       cmocka_unit_test(failed_read_goes_to_the_next),
       cmocka_unit_test(frozen_brick_is_replaced_when_it_goes_down),
       cmocka_unit_test(refreshes_are_shared),

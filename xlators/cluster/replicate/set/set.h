@@ -196,6 +196,7 @@ struct rep_fop {
   uint32_t content; /* OPEN, LOOKUP: the child that is asked for the content, or none */
   bool refreshed, read_entries, policy_asked, healed, name_healed;
   bool name_held;       /* LOOKUP: we held the lock of the name when the children were asked */
+  bool asked_again;     /* LOOKUP: children had changed when all had answered */
   uint8_t locked_looks; /* LOOKUP: looks under that lock so far */
 
   /* one of a transaction */
