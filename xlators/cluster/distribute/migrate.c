@@ -379,22 +379,36 @@ after_moved(struct di *d, struct gi_fop *fop)
   return err ? gi_fop_fail(fop, err) : once_more(d, fop);
 }
 
+/* A descriptor that was opened there for an earlier move may be of what that has left, which is none of the file's names any more: nothing in
+ * a reply tells it from the file that comes to be there now. So the target is named by its gfid. */
+static void
+name_target(struct gi_fop *h)
+{
+  struct gi_fd *fd;
+
+  if (!h->fd || h->fd->anonymous)
+    return;
+  if (h->kind == GI_FOP_WRITE)
+    h->args.flags |= (uint32_t)h->fd->flags & (O_APPEND | O_DIRECT | O_SYNC | O_DSYNC);
+  fd = gi_fd_anonymous(h->graph, h->fd->inode);
+  gi_fd_unref(&h->fd);
+  gi_fop_set_fd(h, fd);
+  gi_fd_unref(&fd);
+}
+
 /* The change is made on the target as well. 0, or why not. */
 static int
 repeat(struct di *d, struct gi_fop *fop, unsigned target)
 {
   struct gi_fop *h;
-  int err;
 
   GI_ASSERT(d->x->children[target] != di_fop_of(fop, d)->to);
   /* Its mode says that it is no file yet; it gets the file's when it becomes that. */
   if (gi_dict_get(fop->args.dict, "system.posix_acl_access"))
     return 0;
-  err = open_there(d, fop, fop->fd, d->x->children[target]);
-  if (err)
-    return err;
   h = gi_fop_child(fop);
   h->args.valid &= ~GI_SET_MODE;
+  name_target(h);
   return di_do_drop(d, h, target);
 }
 

@@ -47,6 +47,14 @@ write_to(struct fake_stack *s, struct gi_fd *fd)
   return f;
 }
 
+static bool by_gfid;
+
+static void
+see_write(struct gi_fop *fop, void *arg)
+{
+  by_gfid = fop->fd->anonymous && fop->fd->inode->gfid.b[0] == FILE_GFID;
+}
+
 static void
 test_writes_go_to_both_while_it_moves(void **state)
 {
@@ -58,12 +66,14 @@ test_writes_go_to_both_while_it_moves(void **state)
   fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moving, .arg = to});
   fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moving, .arg = to});
   for (int i = 1; i <= 2; i++) {
+    fake_script(s, 1, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = see_write});
     f = write_to(s, fd);
     assert_int_equal(f->rsp.ret, 10);
     assert_int_equal(f->rsp.post.mode, S_IFREG | 0644);
     assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), i);
     assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), i);
-    assert_int_equal(fake_count(s, 1, GI_FOP_OPEN), 1); /* once */
+    assert_int_equal(fake_count(s, 1, GI_FOP_OPEN), 0);
+    assert_true(by_gfid); /* a descriptor from an earlier move may be of what that has left there */
   }
 
   /* The target fails: the copy would lack it. */
