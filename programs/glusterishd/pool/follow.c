@@ -600,7 +600,7 @@ settle_read(void *arg, const struct gi_error *err)
     settling_end(s, gd_node_refusal(err->code, err->text));
     return;
   }
-  if (v && s->force)
+  if (v && s->force && !v->busy) /* else by the command that is under way, which may store what is not read yet */
     start_and_stop(v, true);
   gi_timer_set(&s->look, 0);
 }
