@@ -370,6 +370,51 @@ test_failed_start_is_undone(void **state)
 
 /* ---- a brick is asked whether it serves ---- */
 
+static void
+brick_answered(struct gd_brick *b, const struct gi_error *err, void *arg)
+{
+  *(int *)arg = err->code;
+}
+
+/* Whoever comes last counts, also while the process is still starting. */
+static void
+test_start_and_stop_of_what_starts(void **state)
+{
+  struct fixture *f = *state;
+  struct gd_volume *v = create(f, "a", "b");
+  struct gd_brick *b = &v->bricks[0];
+  int first = -1, stop = -1, second = -1;
+  gd_brick_start(b, brick_answered, &first);
+  assert_int_equal(b->state, GD_PROC_STARTING);
+  assert_false(gd_brick_ends(b));
+  gd_brick_stop(b, brick_answered, &stop);
+  assert_true(gd_brick_ends(b));
+  gd_brick_start(b, brick_answered, &second);
+  assert_false(gd_brick_ends(b));
+  for (int i = 0; i < 1000 && (first < 0 || stop < 0 || second < 0); i++) {
+    if (b->state == GD_PROC_UP && !b->signed_in)
+      gd_brick_signed_in(b, b->port);
+    gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+  }
+  assert_int_equal(first, ECANCELED);
+  assert_int_equal(stop, ECANCELED);
+  assert_int_equal(second, 0);
+  assert_int_equal(b->state, GD_PROC_UP);
+  stop = second = -1;
+  gd_brick_stop(b, brick_answered, &stop);
+  assert_true(gd_brick_ends(b));
+  gd_brick_start(b, brick_answered, &second);
+  assert_false(gd_brick_ends(b)); /* it goes, and comes again */
+  gd_brick_stop(b, brick_answered, &stop);
+  assert_true(gd_brick_ends(b));
+  for (int i = 0; i < 1000 && b->state != GD_PROC_DOWN; i++)
+    gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+  for (int i = 0; i < 5; i++)
+    gi_reactor_turn(f->r, GI_NSEC_PER_MSEC);
+  assert_int_equal(b->state, GD_PROC_DOWN);
+  assert_int_equal(second, ECANCELED);
+}
+
 /* The second start asks a brick that runs for as little as it can tell. */
 static void
 test_start_of_what_runs(void **state)
@@ -549,6 +594,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_failed_add_is_undone, setup, teardown),
       cmocka_unit_test_setup_teardown(test_failed_start_is_undone, setup, teardown),
       cmocka_unit_test_setup_teardown(test_start_of_what_runs, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_start_and_stop_of_what_starts, setup, teardown),
       cmocka_unit_test_setup_teardown(test_status_detail, setup, teardown),
       cmocka_unit_test_setup_teardown(test_get_of_quorum, setup, teardown),
       cmocka_unit_test_setup_teardown(test_options_of_all, setup, teardown),

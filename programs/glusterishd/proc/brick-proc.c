@@ -304,6 +304,8 @@ gd_brick_online(const struct gd_brick *b)
 bool
 gd_brick_ends(const struct gd_brick *b)
 {
+  if (b->proc && b->proc->next != NEXT_NOTHING)
+    return b->proc->next == NEXT_STOP;
   return b->state == GD_PROC_DOWN || b->state == GD_PROC_STOPPING;
 }
 
@@ -539,6 +541,7 @@ gd_brick_start(struct gd_brick *b, gd_proc_fn *fn, void *arg)
     then(p, NEXT_START, fn, arg);
     return;
   }
+  then(p, NEXT_NOTHING, NULL, NULL);
   wait_for(p, fn, arg);
   if (b->state == GD_PROC_DOWN && !gd_brick_adopt(b)) {
     launch(b);
