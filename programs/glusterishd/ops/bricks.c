@@ -177,7 +177,7 @@ everywhere(struct gd_op *op)
   else
     gd_shd_sync(c->v);
   for (unsigned i = 0; i < c->ngone; i++)
-    running |= c->gone[i].state == GD_PROC_UP;
+    running |= c->gone[i].state != GD_PROC_DOWN;
   if (!running) {
     finish(c);
     return;

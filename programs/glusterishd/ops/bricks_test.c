@@ -126,6 +126,25 @@ test_plain_bricks(void **state)
   assert_says(f, "Deleting all the bricks");
 }
 
+/* Nor does a brick stay behind that leaves while it starts. */
+static void
+test_a_brick_leaves_that_starts(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  struct gd_volume *v = make(f, "", B("a") "," B("b"));
+  GI_CLEANUP_FREE char *pidfile = gd_brick_pidfile(&v->bricks[1]);
+  v->status = GD_STARTED;
+  gd_brick_start(&v->bricks[1], NULL, NULL);
+  assert_int_equal(v->bricks[1].state, GD_PROC_STARTING);
+  succeeds(f, run(f, 14, REMOVE("", B("b"))));
+  expect_bricks(v, "a0");
+  for (int i = 0; i < 50; i++)
+    gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+  assert_int_equal(gd_pidfile_running(pidfile, pidfile), 0);
+}
+
 int
 main(void)
 {
@@ -134,6 +153,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_sets_come_and_go, setup, teardown),
       cmocka_unit_test_setup_teardown(test_more_copies, setup, teardown),
       cmocka_unit_test_setup_teardown(test_plain_bricks, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_a_brick_leaves_that_starts, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
