@@ -145,6 +145,27 @@ test_a_brick_leaves_that_starts(void **state)
   assert_int_equal(gd_pidfile_running(pidfile, pidfile), 0);
 }
 
+static void
+test_a_volume_goes_while_a_brick_starts(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  for (int dropped = 0; dropped < 2; dropped++) {
+    struct gd_volume *v = make(f, "", B("a"));
+    GI_CLEANUP_FREE char *pidfile = gd_brick_pidfile(&v->bricks[0]);
+    gd_brick_start(&v->bricks[0], NULL, NULL);
+    assert_int_equal(v->bricks[0].state, GD_PROC_STARTING);
+    if (dropped) /* another node has deleted it */
+      gd_volume_drop(v);
+    else
+      succeeds(f, run(f, 7, "{\"command\":\"volume delete\",\"volume\":\"vol\"}"));
+    for (int i = 0; i < 50; i++)
+      gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+    assert_int_equal(gd_pidfile_running(pidfile, pidfile), 0);
+  }
+}
+
 int
 main(void)
 {
@@ -154,6 +175,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_more_copies, setup, teardown),
       cmocka_unit_test_setup_teardown(test_plain_bricks, setup, teardown),
       cmocka_unit_test_setup_teardown(test_a_brick_leaves_that_starts, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_a_volume_goes_while_a_brick_starts, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -236,6 +236,8 @@ deleted(struct gd_op *op, const struct gi_error *err)
   }
   put_volume(op);
   op->volume = NULL;
+  for (unsigned i = 0; i < v->nbricks; i++)
+    gd_brick_end(&v->bricks[i]);
   gd_volume_let_go(v);
   gd_volume_free(v);
   gd_settle(op, gd_op_str(op, "volume"), false, nowhere);

@@ -4,7 +4,6 @@
  */
 #include "programs/glusterishd/proc/proc.h"
 
-#include <signal.h>
 #include <string.h>
 
 #define MSG (GI_MSG_MGMT + 205)
@@ -32,8 +31,7 @@ gd_volume_drop(struct gd_volume *v)
   v->status = GD_STOPPED;
   gd_volume_sync(v);
   for (unsigned i = 0; i < v->nbricks; i++)
-    if (v->bricks[i].state == GD_PROC_UP)
-      gd_brick_signal(&v->bricks[i], SIGTERM);
+    gd_brick_end(&v->bricks[i]);
   gd_volume_let_go(v);
   gd_volume_free(v);
 }

@@ -449,13 +449,27 @@ gd_brick_signed_in(struct gd_brick *b, int port)
 }
 
 static void
-start_too_slow(void *arg)
+end_start(struct gd_proc *p)
 {
-  struct gd_proc *p = arg;
   pid_t brick = gd_brick_running_pid(p->brick);
   if (brick)
     gd_pid_signal(brick, SIGKILL);
-  gd_watch_signal(&p->watch, SIGKILL); /* parent_gone or brick_gone follows */
+  gd_watch_signal(&p->watch, SIGKILL);
+}
+
+static void
+start_too_slow(void *arg)
+{
+  end_start(arg); /* parent_gone or brick_gone follows */
+}
+
+void
+gd_brick_end(struct gd_brick *b)
+{
+  if (b->state == GD_PROC_UP)
+    gd_brick_signal(b, SIGTERM);
+  else if (b->state == GD_PROC_STARTING)
+    end_start(b->proc);
 }
 
 static int

@@ -70,6 +70,7 @@ bool gd_brick_adopt(struct gd_brick *b);
 void gd_brick_signed_in(struct gd_brick *b, int port); /* it told the port mapper where it listens */
 void gd_brick_signed_out(struct gd_brick *b);          /* and that it will do so no longer */
 bool gd_brick_online(const struct gd_brick *b);
+void gd_brick_end(struct gd_brick *b);                    /* its volume goes: so does its process, and nobody waits for that */
 bool gd_brick_ends(const struct gd_brick *b);             /* no process of it runs, or not for long */
 int gd_brick_signal(const struct gd_brick *b, int signo); /* 0 or an errno */
 void gd_brick_forget(struct gd_brick *b);                 /* stops watching; the process goes on */
