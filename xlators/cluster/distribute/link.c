@@ -116,11 +116,15 @@ follow(struct linking *k)
 
 /* ---- the operation ---- */
 
-/* Where another layout has been written the name may be on a subvolume where it does not belong any more. 0: it is free. */
+/* A rebalance may have written another layout, and moved what has the name to where it belongs now: no brick refuses a LINK for that. 0: it
+ * is free; EAGAIN: it belongs elsewhere by now. */
 static int
 is_free(struct linking *k)
 {
-  return di_announces(k->d, k->fop->loc2.parent) ? 0 : di_is_free(k->d, k->fop, &k->fop->loc2);
+  int err = di_is_free(k->d, k->fop, &k->fop->loc2);
+  const struct di_layout *l = err ? NULL : di_layout_known(k->d, gi_loc_parent(k->fop, &k->fop->loc2));
+
+  return err ? err : l && di_hashed(k->d, l, k->fop->loc2.name) == (int)k->hashed ? 0 : EAGAIN;
 }
 
 static int

@@ -229,6 +229,32 @@ test_operations_follow_when_it_is_gone(void **state)
   fake_stack_free(s);
 }
 
+/* What a subvolume says of the file, whose further name is not there yet. */
+static struct saying {
+  void (*say)(struct gi_fop *fop, void *arg);
+  void *arg, *part;
+} sayings[2];
+
+static void
+say_without_name(struct gi_fop *fop, void *arg)
+{
+  const struct saying *s = arg;
+
+  if (fop->loc.name)
+    gi_fop_fail(fop, ENOENT);
+  else if (gi_fop_gfid(fop)->b[0] == DIR_GFID)
+    say_dir(fop, s->part);
+  else
+    s->say(fop, s->arg);
+}
+
+static void
+script_without_name(struct fake_stack *s, unsigned child, void (*say)(struct gi_fop *fop, void *arg), void *arg)
+{
+  sayings[child] = (struct saying){say, arg, &parts[child]};
+  fake_script_always(s, child, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_without_name, .arg = &sayings[child]});
+}
+
 static struct gi_fop *
 link_fop(struct fake_stack *s, const char *name)
 {
@@ -249,7 +275,7 @@ test_further_name_of_a_moving_file_is_made_on_both(void **state)
 
   open_file_on(s, 0);
   fake_script_always(s, 0, GI_FOP_LINK, (struct fake_reply){.fill = say_moving, .arg = to});
-  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moving, .arg = to});
+  script_without_name(s, 0, say_moving, to);
   fake_submit(s, f);
   assert_int_equal(f->rsp.ret, 0);
   assert_int_equal(f->rsp.stat.mode, S_IFREG | 0644);
@@ -274,8 +300,8 @@ test_further_name_follows_when_the_file_has_moved(void **state)
 
   open_file_on(s, 0);
   fake_script_always(s, 0, GI_FOP_LINK, (struct fake_reply){.fill = say_moved, .arg = to});
-  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moved, .arg = to});
-  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  script_without_name(s, 0, say_moved, to);
+  script_without_name(s, 1, say_file, NULL);
   fake_script_always(s, 1, GI_FOP_STAT, (struct fake_reply){.fill = say_file});
   fake_submit(s, f);
   assert_int_equal(f->rsp.ret, 0);
