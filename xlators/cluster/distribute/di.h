@@ -254,8 +254,6 @@ uint32_t di_layout_start(const struct di *d, const struct gi_loc *loc, const str
 /* A new one for a directory on the subvolumes of `mask`, with that commit hash. On a task: asks for sizes. Owned by the caller. */
 struct di_layout *di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid,
                                  uint64_t mask, uint32_t commit);
-/* The directory has the layout that it was made with: a file elsewhere than where its name belongs has a linkto file there. */
-bool di_announces(const struct di *d, const struct gi_inode *dir);
 /* The part of the layout of a directory that `child` has now; err != 0: it has none, or could not say. On a task. */
 struct di_range di_range_ask(struct di *d, struct gi_fop *fop, const struct gi_loc *dir, unsigned child);
 /* The layout of a directory is another one by now, if it is still this: it is asked for when it is used next. */

@@ -120,8 +120,9 @@ found_dir(struct di *d, struct gi_fop *fop, struct di_found *f)
   return GI_ANSWERED;
 }
 
-bool
-di_announces(const struct di *d, const struct gi_inode *dir)
+/* The directory has the layout that it was made with: a file elsewhere than where its name belongs has a linkto file there. */
+static bool
+announces(const struct di *d, const struct gi_inode *dir)
 {
   const struct di_layout *l = di_layout_known(d, dir);
 
@@ -132,7 +133,7 @@ di_announces(const struct di *d, const struct gi_inode *dir)
 static bool
 elsewhere_is_announced(struct di *d, struct gi_fop *fop, const struct di_found *f, int hashed)
 {
-  return fop->loc.name && hashed >= 0 && (f->absent >> hashed & 1) && di_announces(d, fop->loc.parent);
+  return fop->loc.name && hashed >= 0 && (f->absent >> hashed & 1) && announces(d, fop->loc.parent);
 }
 
 /* Does the name belong to `hashed` by the layout as it is now? A rebalance may have written another one. */
@@ -365,7 +366,7 @@ everywhere(struct di *d, struct gi_fop *fop, int hashed)
 static enum gi_verdict
 not_there(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned hashed)
 {
-  if (reply->rsp.err != ENOENT || !di_announces(d, fop->loc.parent))
+  if (reply->rsp.err != ENOENT || !announces(d, fop->loc.parent))
     return everywhere(d, fop, (int)hashed);
   d->metrics.everywhere++;
   return ask_others(d, fop, reply, hashed);
