@@ -16,16 +16,22 @@
 #define LOGIN_ONLY \
   "option auth.login.child-0.allow joe\noption auth.login.joe.password secret\noption auth.addr.child-0.allow 10.0.0.1\n"
 
+/* Does the client come to a brick? Frees the bench. */
 static bool
-connects(const char *server_options, const char *client_options)
+comes_up(struct bench *b)
 {
-  struct bench *b = bench_new(server_options, client_options, false);
   for (unsigned i = 0; i < 2000 && !b->client->events[GI_EVENT_CHILD_UP] && !b->client->events[GI_EVENT_CHILD_DOWN]; i++)
     bench_turn(b, 0);
   bool up = b->client->events[GI_EVENT_CHILD_UP] > 0;
   assert_true(up || b->client->events[GI_EVENT_CHILD_DOWN]);
   bench_free(b);
   return up;
+}
+
+static bool
+connects(const char *server_options, const char *client_options)
+{
+  return comes_up(bench_new(server_options, client_options, false));
 }
 
 static void
@@ -379,13 +385,7 @@ static bool
 connects_with_key(const char *server, const char *client, const char *key)
 {
   char file[128];
-  struct bench *b = bench_with_key(server, client, key, file);
-  for (unsigned i = 0; i < 2000 && !b->client->events[GI_EVENT_CHILD_UP] && !b->client->events[GI_EVENT_CHILD_DOWN]; i++)
-    bench_turn(b, 0);
-  bool up = b->client->events[GI_EVENT_CHILD_UP] > 0;
-  assert_true(up || b->client->events[GI_EVENT_CHILD_DOWN]);
-  bench_free(b);
-  return up;
+  return comes_up(bench_with_key(server, client, key, file));
 }
 
 static void
