@@ -343,25 +343,32 @@ do_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, stru
 
 /* ---- rename ---- */
 
+/* What we have moved is no file that another mount has moved. */
+static void
+moved(struct bridge *b, const struct gi_gfid *gfid, const struct gi_loc *to)
+{
+  struct gi_inode *inode = gi_gfid_is_none(gfid) ? NULL : gi_inode_find(b->x->graph, gfid);
+
+  if (!inode)
+    return;
+  node_changed(b, inode); /* its ctime moved */
+  node_named(b, inode, to->parent, to->name);
+  gi_inode_unref(&inode);
+}
+
 static void
 rename_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
   struct bridge *b = bridge_of(x);
-  struct gi_inode *inode = NULL;
 
   if (fop->rsp.ret >= 0 && fop->loc2.inode) { /* if it has links left, their ctime and count moved */
     node_changed(b, fop->loc2.inode);
     node_of(b, fop->loc2.inode)->removed = S_ISDIR(fop->loc2.inode->mode);
     inval_inode(b, fop->loc2.inode, false);
   }
-  if (fop->rsp.ret >= 0 && !gi_gfid_is_none(&fop->rsp.stat.gfid))
-    inode = gi_inode_find(x->graph, &fop->rsp.stat.gfid);
-  if (inode) { /* its ctime moved, and that was us */
-    node_changed(b, inode);
-    node_named(b, inode, fop->loc2.parent, fop->loc2.name);
-    gi_inode_unref(&inode);
-  }
+  if (fop->rsp.ret >= 0)
+    moved(b, &fop->rsp.stat.gfid, &fop->loc2);
   done_status(fop, arg);
 }
 
@@ -434,8 +441,11 @@ noreplace_unlinked(struct gi_fop *fop, void *arg)
     op_end(b, fop);
     return;
   }
-  /* ESTALE: somebody has put another object there since, which came after us. */
-  noreplace_answer(b, fop, err == ESTALE ? 0 : err);
+  if (err == ESTALE) /* somebody has put another object there since, which came after us */
+    err = 0;
+  if (!err && gi_dict_get_gfid(fop->xdata, GI_EXPECTED_KEY, &gfid))
+    moved(b, &gfid, &main->loc2);
+  noreplace_answer(b, fop, err);
 }
 
 static void

@@ -553,6 +553,21 @@ test_rename_noreplace_races(void **state)
   rig_free(r);
 }
 
+/* What was moved without replacing anything is known by its new name, and by no other. */
+static void
+test_rename_noreplace_is_named(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct fake_reply is_file = {.fill = fill_stat, .arg = &file_a};
+
+  lookup(r, "old", &file_a);
+  fake_script(r->s, 0, GI_FOP_LOOKUP, is_file);
+  rename2(r, RENAME_NOREPLACE, 0);
+  expect_locs(r, FUSE_RMDIR, "old", NULL, 0, 0);
+  expect_locs(r, FUSE_RMDIR, "new", NULL, 0xaa, 0);
+  rig_free(r);
+}
+
 static void
 test_rename(void **state)
 {
@@ -691,6 +706,7 @@ main(void)
       cmocka_unit_test(test_small_ones),
       cmocka_unit_test(test_impossible_links),
       cmocka_unit_test(test_rename_noreplace_races),
+      cmocka_unit_test(test_rename_noreplace_is_named),
       cmocka_unit_test(test_rename),
       cmocka_unit_test(test_victims_are_named),
       cmocka_unit_test(test_writeback),
