@@ -16,6 +16,7 @@ export GLUSTERISH_STATEDUMP_DIR=$WORK/dumps
 mkdir -p "$WORK/dumps"
 # What the kernel knows does not end meanwhile, and is not for a second only: how long all this takes should not matter.
 must "its bricks tell" gi volume set counts features.cache-invalidation on
+must "for as long as all this takes" gi volume set counts features.cache-invalidation-timeout 600
 must "and sessions of writers do not end while a disk is slow" gi volume set counts cluster.post-op-delay-secs 60
 must "it is mounted" mount_volume counts "$WORK/m" --attribute-timeout=600 --entry-timeout=600
 client=$(pgrep -f "glusterishfs.*$WORK/m\$" | head -n 1)
