@@ -14,6 +14,8 @@
 
 #include "libglusterish/content.h"
 
+#include <errno.h>
+
 static bool
 is_learnt(const struct wb *wb, const struct wb_file *file)
 {
@@ -175,6 +177,18 @@ look_at_entries(struct wb *wb, struct gi_fop *fop, uint64_t asked)
   }
 }
 
+/* A READ that ends where the bricks have the end, though more was answered early, does not end the file: those above would keep that. */
+static void
+look_at_end(struct wb *wb, const struct wb_file *file, uint64_t asked, struct gi_fop *fop)
+{
+  uint64_t end = fop->args.offset + (uint64_t)fop->rsp.ret;
+  struct gi_iatt a = {.size = end};
+
+  correct(wb, file, asked, &a);
+  if (fop->rsp.err == ENOENT && a.size > end)
+    fop->rsp.err = 0;
+}
+
 /* What came from the brick may be without what was answered early, or could not be written. */
 static bool
 lacks_ours(const struct wb_file *file, uint64_t asked)
@@ -196,7 +210,7 @@ wb_attr_reply(struct wb *wb, struct gi_fop *fop)
     look_at_entries(wb, fop, op->asked);
     return;
   }
-  if (gi_fop_table[fop->kind].attrs.stat != GI_OF_OBJECT || !S_ISREG(a->mode))
+  if (gi_fop_table[fop->kind].attrs.stat != GI_OF_OBJECT || (fop->kind != GI_FOP_READ && !S_ISREG(a->mode)))
     return;
   if (fop->kind == GI_FOP_LOOKUP || fop->kind == GI_FOP_CREATE)
     inode = gi_gfid_is_none(&a->gfid) ? NULL : gi_inode_find(fop->graph, &a->gfid);
@@ -205,6 +219,8 @@ wb_attr_reply(struct wb *wb, struct gi_fop *fop)
   file = inode ? wb_file_of(wb, inode, fop->kind == GI_FOP_CREATE) : NULL;
   if (file && lacks_ours(file, op->asked))
     gi_content_drop(fop);
+  if (file && fop->kind == GI_FOP_READ)
+    look_at_end(wb, file, op->asked, fop);
   if (file)
     look_at(wb, file, op->asked, a);
   gi_inode_unref(&inode);

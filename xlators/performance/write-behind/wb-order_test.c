@@ -246,6 +246,38 @@ test_a_read_of_a_new_hole_waits(void **state)
   assert_true(f->answered);
 }
 
+static void
+say_end(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.err = ENOENT; /* as a brick says that the file ends there */
+}
+
+/* Who keeps what is read would take the file for ended where the bricks have its end. */
+static void
+test_a_read_up_to_the_old_end_does_not_end_the_file(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, 100);
+  struct gi_fop *f, *late;
+
+  fake_script_always(s, 0, GI_FOP_READ, (struct fake_reply){.ret = 100, .fill = say_end});
+  f = get(s, fd, 0, 100);
+  assert_int_equal(f->rsp.err, ENOENT);
+  hold(s, GI_FOP_WRITE);
+  is_early(put(s, fd, 4 * PAGE, PAGE, 'a'));
+  f = get(s, fd, 0, 100);
+  assert_int_equal(f->rsp.ret, 100);
+  assert_int_equal(f->rsp.err, 0);
+  fake_script_clear(s); /* and one that was asked before it was written, and comes after */
+  hold(s, GI_FOP_WRITE);
+  fake_script(s, 0, GI_FOP_READ, (struct fake_reply){.ret = 100, .hold = true});
+  late = get(s, fd, 0, 100);
+  release_writes(s);
+  fake_release(s, 0, GI_FOP_READ, 100, ENOENT);
+  assert_true(late->answered);
+  assert_int_equal(late->rsp.err, 0);
+}
+
 /* What was written after an operation came does not hold it up. */
 static void
 test_only_earlier_writes_are_waited_for(void **state)
@@ -603,6 +635,7 @@ main(void)
       TEST(test_reads_wait_for_their_range_or_are_answered_from_it),
       TEST(test_a_read_over_two_writes_waits_for_both),
       TEST(test_a_read_of_a_new_hole_waits),
+      TEST(test_a_read_up_to_the_old_end_does_not_end_the_file),
       TEST(test_only_earlier_writes_are_waited_for),
       TEST(test_truncation_is_ordered_on_both_sides),
       TEST(test_an_unlock_waits_for_all_files),
