@@ -21,7 +21,7 @@
 #include "rpc/handshake.h"
 #include "libglusterish/log.h"
 #include "rpc/client-key.h"
-#include "rpc/resolve.h"
+#include "rpc/race.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -362,7 +362,7 @@ name_found(void *arg, const struct gi_net_address *address, unsigned n, const st
   if (n == 0)
     gi_log(GI_LOG_INFO, "mgmt", GI_MSG_MGMT + 5, "%s", err->text);
   m->failed |= n == 0;
-  for (unsigned i = 0; i < n; i++)
+  for (unsigned i = 0; i < n && i < GI_ADDRESSES; i++)
     if (gi_net_host_text(&address[i], text, sizeof(text)))
       add_place(m, text, h->port);
   if (m->next < m->nplaces && !may_answer(m))

@@ -161,7 +161,8 @@ gi_race_start(struct gi_reactor *r, const struct gi_net_address *address, unsign
               struct gi_error *err)
 {
   struct gi_race *race = gi_new(struct gi_race);
-  GI_ASSERT(n <= GI_ADDRESSES && fn);
+  GI_ASSERT(fn);
+  n = n < GI_ADDRESSES ? n : GI_ADDRESSES;
   *race = (struct gi_race){.r = r, .net = gi_net_of(r), .fn = fn, .arg = arg, .n = n, .limit = limit};
   memcpy(race->address, address, n * sizeof(*address));
   gi_timer_init(&race->stagger, r, stagger_over, race);

@@ -9,6 +9,7 @@
 
 #include "rpc/resolve.h"
 
+#define GI_ADDRESSES 8                           /* that are tried; further ones are not */
 #define GI_RACE_STAGGER (250 * GI_NSEC_PER_MSEC) /* after which the next one is tried, too */
 
 struct gi_race;
@@ -17,7 +18,7 @@ struct gi_race;
  * The race is gone when this is called, once and never from inside; both are lent for the call. */
 typedef void gi_race_fn(void *arg, int fd, const struct gi_net_address *to, const struct gi_error *err);
 
-/* n addresses, GI_ADDRESSES at most, which are copied; each has `limit` ns. NULL and err: all failed at once. */
+/* The first GI_ADDRESSES of n addresses, which are copied; each has `limit` ns. NULL and err: all failed at once. */
 struct gi_race *gi_race_start(struct gi_reactor *r, const struct gi_net_address *address, unsigned n, uint64_t limit,
                               gi_race_fn *fn, void *arg, struct gi_error *err);
 void gi_race_set_limit(struct gi_race *race, uint64_t limit); /* from now on */

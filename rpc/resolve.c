@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define FEW 8 /* addresses: if there are more it is asked again, with room for more */
+
 struct gi_resolve {
   struct gi_list link; /* gi_reactor.resolving */
   struct gi_work work;
@@ -16,7 +18,7 @@ struct gi_resolve {
   char *host;
   int port;
   int count;
-  struct gi_net_address address[GI_ADDRESSES];
+  struct gi_net_address *address;
   struct gi_error err;
 };
 
@@ -29,21 +31,27 @@ left_over(const struct gi_reactor *r, const char *host, int port)
   return NULL;
 }
 
+/* On a worker. */
 static void
 look_up(struct gi_work *w)
 {
   struct gi_resolve *res = gi_list_item(w, struct gi_resolve, work);
-  res->count = gi_net_of(res->r)->resolve(res->r, res->host, res->port, res->address, GI_ADDRESSES, &res->err);
+  unsigned room = FEW;
+  do {
+    room *= 2;
+    res->address = gi_realloc(res->address, room * sizeof(*res->address));
+    res->count = gi_net_of(res->r)->resolve(res->r, res->host, res->port, res->address, room, &res->err);
+  } while (res->count == (int)room);
 }
 
 static void
 looked_up(struct gi_work *w)
 {
   struct gi_resolve *res = gi_list_item(w, struct gi_resolve, work);
-  GI_ASSERT(res->count <= GI_ADDRESSES);
   gi_list_del(&res->link);
   if (res->fn)
     res->fn(res->arg, res->address, res->count > 0 ? (unsigned)res->count : 0, &res->err);
+  gi_free(res->address);
   gi_free(res->host);
   gi_free(res);
 }

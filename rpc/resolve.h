@@ -9,11 +9,9 @@
 
 #include "rpc/net.h"
 
-#define GI_ADDRESSES 8 /* of a name; further ones are not tried */
-
 struct gi_resolve;
 
-/* `address`: n of them, lent for the call; n 0: there are none, and err says why. The lookup is gone when this is called, once and never
+/* `address`: all that it has, n of them, lent for the call; n 0: there are none, and err says why. The lookup is gone when this is called, once and never
  * from inside. */
 typedef void gi_resolved_fn(void *arg, const struct gi_net_address *address, unsigned n, const struct gi_error *err);
 

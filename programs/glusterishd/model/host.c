@@ -88,8 +88,8 @@ find_name(const struct gd *gd, const char *host)
 void
 gd_host_learn(struct gd *gd, const char *host, const struct gi_net_address *addresses, unsigned n)
 {
-  GI_ASSERT(n <= GD_NAME_ADDRESSES);
   struct gd_name *name = gi_new(struct gd_name);
+  n = n < GD_NAME_ADDRESSES ? n : GD_NAME_ADDRESSES;
   name->host = gi_strdup(host);
   name->until = gi_now(gd->reactor) + (n ? KEEP_NS : KEEP_FAILED_NS);
   name->n = n;

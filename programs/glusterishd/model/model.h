@@ -326,7 +326,7 @@ struct gi_net_address;
 bool gd_host_is_local(const struct gd *gd, const char *host);
 /* Has its name to be looked up before that can be said? */
 bool gd_host_must_be_looked_up(struct gd *gd, const char *host);
-/* It has these addresses, GD_NAME_ADDRESSES at most, or none, for a while. */
+/* It has these addresses, of which the first GD_NAME_ADDRESSES count, or none, for a while. */
 void gd_host_learn(struct gd *gd, const char *host, const struct gi_net_address *addresses, unsigned n);
 /* The i-th address of the host, in numbers, as far as it is known without looking it up; NULL: there is none. The caller frees it. */
 char *gd_host_number(const struct gd *gd, const char *host, unsigned i);

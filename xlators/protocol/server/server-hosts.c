@@ -5,7 +5,7 @@
  * an address, is asked for again.
  */
 #include "xlators/protocol/server/server.h"
-#include "rpc/net.h"
+#include "rpc/resolve.h"
 
 #include <errno.h>
 
@@ -13,7 +13,6 @@
 #define SOON_NS (GI_NSEC_PER_SEC / 5)  /* it is asked for again, then after twice that, and so on … */
 #define LATE_NS (20 * GI_NSEC_PER_SEC) /* … up to this */
 #define HOST_TEXT 64                   /* bytes of an address with the name of an interface */
-#define FEW 16                         /* addresses of a name; if there are more there is room for more */
 
 struct sv_host {
   struct gi_list link; /* sv_hosts.all */
@@ -27,21 +26,12 @@ struct sv_host {
   bool named;   /* in the lists of now */
 };
 
-struct lookup {
-  struct gi_work work; /* first */
-  struct gi_reactor *r;
-  struct sv_hosts *hosts; /* NULL: nobody waits for it */
-  char *name;
-  struct gi_net_address *address;
-  int count;
-  struct gi_error err;
-};
-
 struct sv_hosts {
   uint32_t magic;
   struct gi_reactor *r;
   struct gi_list all;
-  struct lookup *lookup; /* under way */
+  struct gi_resolve *resolve; /* NULL: nobody is asked */
+  struct sv_host *asked;      /* whose name it is about */
   struct gi_timer again;
   uint64_t pause; /* the next one */
   void (*answered)(void *arg);
@@ -73,79 +63,49 @@ take_addresses(struct sv_host *host, const struct gi_net_address *address, unsig
 }
 
 static void
-take(struct sv_host *host, const struct lookup *l)
+take(struct sv_host *host, const struct gi_net_address *address, unsigned n, const struct gi_error *err)
 {
-  bool failed = l->count <= 0;
-  if (!failed || l->err.code == GI_NET_NO_SUCH_NAME)
-    take_addresses(host, l->address, failed ? 0 : (unsigned)l->count);
+  bool failed = n == 0;
+  if (!failed || err->code == GI_NET_NO_SUCH_NAME)
+    take_addresses(host, address, n);
   if (failed && !host->failed)
     gi_log(GI_LOG_WARNING, "server", GI_MSG_SERVER + 30, "auth.allow or auth.reject names the host %s: %s", host->name,
-           l->err.text);
+           err->text);
   host->failed = failed;
 }
 
 static void
-lookup_free(struct lookup *l)
+looked_up(void *arg, const struct gi_net_address *address, unsigned n, const struct gi_error *err)
 {
-  gi_free(l->name);
-  gi_free(l->address);
-  gi_free(l);
-}
-
-static void
-looked_up(struct gi_work *w)
-{
-  struct lookup *l = (struct lookup *)w;
-  struct sv_hosts *h = l->hosts;
-  struct sv_host *host = h ? find(h, l->name) : NULL;
-  if (host)
-    take(host, l);
-  lookup_free(l);
-  if (!h)
-    return;
+  struct sv_hosts *h = arg;
   GI_CHECK(h, HOSTS_MAGIC);
-  h->lookup = NULL;
+  take(h->asked, address, n, err);
+  h->resolve = NULL;
+  h->asked = NULL;
   look_up_next(h);
-  if (host)
-    h->answered(h->arg);
+  h->answered(h->arg);
 }
 
 /* ---- questions ---- */
 
-/* On a worker. */
 static void
-look_up(struct gi_work *w)
+look_up(struct sv_hosts *h, struct sv_host *host)
 {
-  struct lookup *l = (struct lookup *)w;
-  unsigned max = FEW;
-  do {
-    max *= 2;
-    l->address = gi_realloc(l->address, max * sizeof(*l->address));
-    l->count = gi_net_of(l->r)->resolve(l->r, l->name, 0, l->address, max, &l->err);
-  } while (l->count == (int)max);
-}
-
-static void
-look_up_host(struct sv_hosts *h, struct sv_host *host)
-{
-  struct lookup *l = gi_new(struct lookup);
-  *l = (struct lookup){.r = h->r, .hosts = h, .name = gi_strdup(host->name)};
-  l->work = (struct gi_work){.priority = GI_PRIO_NORMAL, .run = look_up, .done = looked_up};
   host->due = false;
-  h->lookup = l;
-  gi_work_submit(h->r, &l->work);
+  h->asked = host;
+  h->resolve = gi_resolve_start(h->r, host->name, 0, looked_up, h);
 }
 
 static void
 look_up_next(struct sv_hosts *h)
 {
   bool failed = false;
-  if (h->lookup)
+  if (h->resolve)
     return;
   gi_list_foreach(host, &h->all, struct sv_host, link) {
     failed |= host->failed;
     if (host->due) {
-      look_up_host(h, host);
+      look_up(h, host);
       return;
     }
   }
@@ -197,8 +157,12 @@ sv_hosts_name(struct sv_hosts *h, const char *name)
 }
 
 static void
-forget(struct sv_host *host)
+forget(struct sv_hosts *h, struct sv_host *host)
 {
+  if (h->asked == host) {
+    gi_resolve_cancel(&h->resolve);
+    h->asked = NULL;
+  }
   gi_list_del(&host->link);
   gi_free(host->name);
   gi_free(host->address);
@@ -211,7 +175,7 @@ sv_hosts_settle(struct sv_hosts *h)
   GI_CHECK(h, HOSTS_MAGIC);
   gi_list_foreach_safe(host, &h->all, struct sv_host, link) {
     if (!host->named) {
-      forget(host);
+      forget(h, host);
       continue;
     }
     host->due = !host->numeric;
@@ -230,10 +194,8 @@ sv_hosts_free(struct sv_hosts **hp)
   if (!h)
     return;
   GI_CHECK(h, HOSTS_MAGIC);
-  if (h->lookup)
-    h->lookup->hosts = NULL; /* its worker finishes first */
   gi_list_foreach_safe(host, &h->all, struct sv_host, link)
-    forget(host);
+    forget(h, host);
   gi_timer_finish(&h->again);
   h->magic = 0;
   gi_free(h);
