@@ -6,32 +6,6 @@
 
 #include <dirent.h>
 
-struct early {
-  struct rig *r;
-  uint64_t id, fh;
-};
-
-static void
-fill_early(struct gi_fop *fop, void *arg)
-{
-  fop->rsp.early = true;
-  fop->rsp.pre = fop->rsp.post = iatt_of(0xaa, S_IFREG | 0644);
-  fop->rsp.post.size = fop->args.offset + fop->args.size;
-}
-
-static struct early
-early_new(const char *options, uint32_t flags)
-{
-  struct early e = {.r = rig_new(options)};
-
-  e.id = lookup(e.r, "f", &file_a);
-  e.fh = open_file(e.r, e.id, flags);
-  file_flags = flags;
-  fake_script_always(e.r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 1000, .fill = fill_early});
-  fake_forget_seen(e.r->s);
-  return e;
-}
-
 static void
 early_free(struct early *e)
 {
@@ -59,12 +33,8 @@ static void
 written(struct early *e, uint32_t changes, uint64_t found, uint64_t left, int err)
 {
   struct gi_iatt before = sized(found), after = sized(left);
-  struct gi_inode *inode = gi_inode_find(e->r->s->graph, &before.gfid);
-  struct gi_written w = {.inode = inode, .changes = changes, .err = err, .found = &before, .left = &after};
 
-  assert_non_null(inode);
-  fake_event(e->r->s, 0, GI_EVENT_WRITTEN, &w);
-  gi_inode_unref(&inode);
+  early_ended(e, changes, &before, &after, err);
   wait_notifications(e->r);
 }
 

@@ -37,6 +37,14 @@ fill_stat(struct gi_fop *fop, void *arg)
   fop->rsp.stat = fop->rsp.post = st;
 }
 
+void
+fill_early(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.early = true;
+  fop->rsp.pre = fop->rsp.post = iatt_of(0xaa, S_IFREG | 0644);
+  fop->rsp.post.size = fop->args.offset + fop->args.size;
+}
+
 static struct answer root_answer = {0, S_IFDIR | 0755, 0, 0};
 
 /* ---- the kernel ---- */
@@ -295,4 +303,28 @@ getxattr(struct rig *r, uint64_t id, const char *name, uint32_t size)
   struct fuse_getxattr_in in = {.size = size};
 
   return reply(r, request_names(r, FUSE_GETXATTR, id, &in, sizeof(in), name, NULL));
+}
+
+struct early
+early_new(const char *options, uint32_t flags)
+{
+  struct early e = {.r = rig_new(options)};
+
+  e.id = lookup(e.r, "f", &file_a);
+  e.fh = open_file(e.r, e.id, flags);
+  file_flags = flags;
+  fake_script_always(e.r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 1000, .fill = fill_early});
+  fake_forget_seen(e.r->s);
+  return e;
+}
+
+void
+early_ended(const struct early *e, uint32_t changes, const struct gi_iatt *found, const struct gi_iatt *left, int err)
+{
+  struct gi_inode *inode = gi_inode_find(e->r->s->graph, &found->gfid);
+  struct gi_written w = {.inode = inode, .changes = changes, .err = err, .found = found, .left = left};
+
+  assert_non_null(inode);
+  fake_event(e->r->s, 0, GI_EVENT_WRITTEN, &w);
+  gi_inode_unref(&inode);
 }

@@ -52,11 +52,18 @@ struct answer {
   uint64_t size, mtime;
 };
 
+/* A file that is open, above one that answers writes early. */
+struct early {
+  struct rig *r;
+  uint64_t id, fh;
+};
+
 extern struct answer file_a;
 extern uint32_t offered2;   /* what the kernel offers beyond 32 capabilities */
 extern uint32_t file_flags; /* of the file that write_file writes to, as fcntl(2) has them by now */
 
 void fill_stat(struct gi_fop *fop, void *arg);
+void fill_early(struct gi_fop *fop, void *arg);
 void pump(struct rig *r);
 void send_raw(struct rig *r, const void *data, size_t len);
 uint64_t request(struct rig *r, uint32_t opcode, uint64_t nodeid, const void *args, size_t len);
@@ -76,5 +83,8 @@ uint64_t write_file(struct rig *r, uint64_t nodeid, uint64_t fh, uint64_t off, u
 void wait_notifications(struct rig *r);
 int getxattr(struct rig *r, uint64_t id, const char *name, uint32_t size);
 struct gi_iatt iatt_of(uint8_t n, uint32_t mode);
+struct early early_new(const char *options, uint32_t flags);
+/* What so many of the early answers were for is on the bricks, or is not. */
+void early_ended(const struct early *e, uint32_t changes, const struct gi_iatt *found, const struct gi_iatt *left, int err);
 
 #endif

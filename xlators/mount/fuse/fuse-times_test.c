@@ -10,7 +10,7 @@
 static void
 test_times_wait_for_the_close(void **state)
 {
-  struct rig *r = rig_new("option kernel-writeback-cache yes\n");
+  struct rig *r = rig_new(WRITEBACK);
   uint64_t id = lookup(r, "f", &file_a);
   struct fuse_setattr_in in = {.valid = FATTR_MTIME | FATTR_CTIME, .mtime = 7777, .ctime = 7778};
   struct fuse_setattr_in mode = {.valid = FATTR_MODE, .mode = 0600};
@@ -40,20 +40,8 @@ test_times_wait_for_the_close(void **state)
 
 #define PUSHED 7777
 
-struct pushed {
-  struct rig *r;
-  uint64_t id, fh;
-};
-
 static void
-fill_early(struct gi_fop *fop, void *arg)
-{
-  fop->rsp.early = true;
-  fop->rsp.pre = fop->rsp.post = iatt_of(0xaa, S_IFREG | 0644);
-}
-
-static void
-push(const struct pushed *p, uint64_t mtime, uint64_t ctime)
+push(const struct early *p, uint64_t mtime, uint64_t ctime)
 {
   struct fuse_setattr_in in = {.valid = FATTR_MTIME | FATTR_CTIME, .mtime = mtime, .ctime = ctime};
 
@@ -61,15 +49,12 @@ push(const struct pushed *p, uint64_t mtime, uint64_t ctime)
 }
 
 /* A page is written back and answered early, and its times follow. */
-static struct pushed
+static struct early
 pushed_new(uint64_t ctime)
 {
-  struct pushed p = {.r = rig_new(WRITEBACK)};
+  struct early p = early_new(WRITEBACK, O_RDWR);
 
-  p.id = lookup(p.r, "f", &file_a);
-  p.fh = open_file(p.r, p.id, O_RDWR);
   fake_script_always(p.r->s, 0, GI_FOP_FSETATTR, (struct fake_reply){.fill = fill_stat, .arg = &file_a});
-  fake_script(p.r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 1000, .fill = fill_early});
   assert_int_equal(reply(p.r, write_file(p.r, p.id, p.fh, 0, 1000, FUSE_WRITE_CACHE)), 0);
   push(&p, PUSHED, ctime);
   fake_forget_seen(p.r->s);
@@ -77,7 +62,7 @@ pushed_new(uint64_t ctime)
 }
 
 static uint64_t
-ask(const struct pushed *p, uint32_t opcode)
+ask(const struct early *p, uint32_t opcode)
 {
   struct fuse_fsync_in sync = {.fh = p->fh};
   struct fuse_flush_in flush = {.fh = p->fh};
@@ -88,19 +73,16 @@ ask(const struct pushed *p, uint32_t opcode)
 
 /* FSYNC or FLUSH, which the page is written for, with that time. */
 static void
-ask_and_write(const struct pushed *p, uint32_t opcode, uint64_t mtime)
+ask_and_write(const struct early *p, uint32_t opcode, uint64_t mtime)
 {
   enum gi_fop_kind kind = opcode == FUSE_FSYNC ? GI_FOP_FSYNC : GI_FOP_FLUSH;
   struct gi_iatt before = iatt_of(0xaa, S_IFREG | 0644), after = before;
-  struct gi_inode *inode = gi_inode_find(p->r->s->graph, &before.gfid);
-  struct gi_written w = {.inode = inode, .changes = 1, .found = &before, .left = &after};
   uint64_t unique;
 
   after.mtime = after.ctime = (struct gi_time){.sec = (int64_t)mtime};
   fake_script(p->r->s, 0, kind, (struct fake_reply){.hold = true});
   unique = ask(p, opcode);
-  fake_event(p->r->s, 0, GI_EVENT_WRITTEN, &w);
-  gi_inode_unref(&inode);
+  early_ended(p, 1, &before, &after, 0);
   assert_true(fake_release(p->r->s, 0, kind, 0, 0));
   assert_int_equal(reply(p->r, unique), 0);
 }
@@ -111,7 +93,7 @@ test_times_go_with_the_write(void **state)
   static const uint32_t opcodes[] = {FUSE_FSYNC, FUSE_FLUSH};
 
   for (unsigned i = 0; i < GI_ARRAY_LEN(opcodes); i++) {
-    struct pushed p = pushed_new(PUSHED);
+    struct early p = pushed_new(PUSHED);
 
     ask_and_write(&p, opcodes[i], PUSHED);
     assert_int_equal(p.r->s->nseen, 1);
@@ -125,7 +107,7 @@ test_times_go_with_the_write(void **state)
 static void
 test_times_that_did_not_go_along_follow(void **state)
 {
-  struct pushed p = pushed_new(PUSHED);
+  struct early p = pushed_new(PUSHED);
 
   ask_and_write(&p, FUSE_FSYNC, PUSHED + 1);
   assert_int_equal(p.r->s->nseen, 3);
@@ -150,7 +132,7 @@ fill_no_times(struct gi_fop *fop, void *arg)
 static void
 test_an_fsync_waits_for_times(void **state)
 {
-  struct pushed p = pushed_new(PUSHED + 1);
+  struct early p = pushed_new(PUSHED + 1);
   uint64_t unique;
 
   fake_script_clear(p.r->s);
@@ -169,9 +151,8 @@ test_an_fsync_waits_for_times(void **state)
 static void
 test_times_are_left_while_a_write_is_under_way(void **state)
 {
-  struct pushed p = pushed_new(PUSHED);
+  struct early p = pushed_new(PUSHED);
 
-  fake_script(p.r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 1000, .fill = fill_early});
   assert_int_equal(reply(p.r, write_file(p.r, p.id, p.fh, 4096, 1000, FUSE_WRITE_CACHE)), 0);
   fake_forget_seen(p.r->s);
   ask_and_write(&p, FUSE_FLUSH, PUSHED);
