@@ -61,7 +61,7 @@ cl_take_under_way(struct client *c, struct gi_fop *question)
   if (question->rsp.ret < 0 || !gi_dict_get_bin(question->rsp.dict, GI_UNDER_WAY_KEY, &told, &len))
     return;
   struct gi_xdr_in in = {told, (const uint8_t *)told + len, false};
-  while (in.p < in.end && !in.failed) {
+  while (in.p < in.end) { /* where it cannot be read is its end, too */
     uint32_t xid = gi_xdr_get_u32(&in), size;
     const uint8_t *wire = gi_xdr_get_opaque(&in, GI_STEPS_WIRE_MAX, &size);
     struct gi_fop *fop = in.failed ? NULL : find(c, xid);
