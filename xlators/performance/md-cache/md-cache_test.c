@@ -428,25 +428,69 @@ test_a_name_of_ours_that_moved_is_no_change_of_others(void **state)
   assert_int_equal(s->events[GI_EVENT_INVALIDATE], 0);
 }
 
-/* CREATE of a file that was there says how it was when the brick opened it. */
 static void
-test_what_a_slow_create_found_is_old(void **state)
+created(struct fake_stack *s)
 {
-  struct fake_stack *s = *state;
   struct gi_fop *f = fake_fop(s, GI_FOP_CREATE);
-  struct step step = {{FILE_A, 0, 2}, {FILE_A, 20, 3}};
 
-  know(s, FILE_A, 0, 2);
   gi_fop_set_entry(f, &f->loc, fake_inode(s, DIRECTORY), "name");
   f->fd = gi_fd_ref(fake_fd(s, FILE_A));
   f->args.flags = O_CREAT | O_RDWR;
   hold(s, GI_FOP_CREATE);
-  fake_submit(s, f);
-  wrote(s, GI_FOP_WRITE, &step);
+  sent(s, f);
   fill_made(f, NULL);
+}
+
+/* CREATE of a file that was there says how it was when the brick opened it: perhaps before a write that began after it, or before it. */
+static void
+test_what_a_slow_create_found_is_old(void **state)
+{
+  struct fake_stack *s = *state;
+  struct step first = {{FILE_A, 0, 2}, {FILE_A, 20, 3}}, second = {{FILE_A, 20, 3}, {FILE_A, 30, 4}};
+  struct gi_fop *write = on_fd(s, GI_FOP_WRITE, FILE_A);
+
+  know(s, FILE_A, 0, 2);
+  created(s);
+  wrote(s, GI_FOP_WRITE, &first);
   assert_true(fake_release(s, 0, GI_FOP_CREATE, 0, 0));
   assert_false(asked(s, FILE_A, 20, 3));
+  hold(s, GI_FOP_WRITE);
+  fake_submit(s, write);
+  created(s);
+  release_change(s, write, &second);
+  assert_true(fake_release(s, 0, GI_FOP_CREATE, 0, 0));
+  assert_false(asked(s, FILE_A, 30, 4));
   assert_int_equal(s->events[GI_EVENT_INVALIDATE], 0);
+}
+
+static void
+renamed(struct fake_stack *s)
+{
+  struct gi_fop *f = fake_fop(s, GI_FOP_RENAME);
+
+  gi_fop_set_entry(f, &f->loc, fake_inode(s, DIRECTORY), "name");
+  gi_loc_set_inode(&f->loc, fake_inode(s, FILE_A));
+  gi_fop_set_entry(f, &f->loc2, fake_inode(s, DIRECTORY), "other");
+  gi_loc_set_inode(&f->loc2, fake_inode(s, FILE_B));
+  hold(s, GI_FOP_RENAME);
+  sent(s, f);
+  fill_made(f, NULL);
+}
+
+/* A rename tells how it left what it moved, if it was the only change. */
+static void
+test_what_a_rename_moved_is_known_if_it_was_alone(void **state)
+{
+  struct fake_stack *s = *state;
+
+  know(s, FILE_A, 0, 1);
+  renamed(s);
+  assert_true(fake_release(s, 0, GI_FOP_RENAME, 0, 0));
+  assert_false(asked(s, FILE_A, 0, 2));
+  renamed(s);
+  wrote(s, GI_FOP_WRITE, &(struct step){{FILE_A, 0, 2}, {FILE_A, 20, 3}}); /* before or after it, which it does not tell */
+  assert_true(fake_release(s, 0, GI_FOP_RENAME, 0, 0));
+  assert_true(asked(s, FILE_A, 20, 3));
 }
 
 static void
@@ -734,6 +778,7 @@ main(void)
       TEST(test_a_known_file_may_be_emptied_by_its_name),
       TEST(test_a_name_of_ours_that_moved_is_no_change_of_others),
       TEST(test_what_a_slow_create_found_is_old),
+      TEST(test_what_a_rename_moved_is_known_if_it_was_alone),
       TEST(test_what_is_answered_early_is_under_way),
       TEST(test_a_change_found_is_told),
       cmocka_unit_test(test_telling_can_be_switched_off),
