@@ -113,7 +113,7 @@ const struct gi_extension gi_extensions[] = {
      "The gfid of the object that is meant (none: it has none); ESTALE if the name leads to another."},
     {NULL,
      {GI_PARENT_XATTR_KEY},
-     "xdata of SYMLINK",
+     "xdata of SYMLINK and LINK",
      "client",
      "0.1",
      "An extended attribute of the directory, its name, a zero byte and its value, as `glusterfs.preop.parent.key` is for "

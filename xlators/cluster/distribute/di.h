@@ -304,6 +304,14 @@ bool di_ready_at(const struct di *d, struct gi_fop *fop, const struct gi_xlator 
 di_task_fn di_reopen;
 gi_fop_fn di_file_done, di_xattrop;
 
+/* ---- new names (entry.c) ---- */
+
+/* The subvolume refuses the operation, which makes a name, if the layout of the directory is not what this client takes it for (l). Until
+ * di_unguard. */
+void di_guard(struct di *d, struct gi_fop *fop, const struct di_layout *l, unsigned child);
+void di_unguard(struct di *d, struct gi_fop *fop);
+bool di_layout_refused(const struct gi_fop *reply);
+
 /* ---- locks that keep the size of a file in blocks (size-lock.c) ---- */
 
 gi_fop_fn di_inodelk;

@@ -11,10 +11,10 @@
 #include <errno.h>
 #include <fcntl.h>
 
-/* ---- new files ---- */
+/* ---- the layout is what it was ---- */
 
 static void
-guard_symlink(struct di *d, struct gi_fop *fop, const uint8_t range[DI_LAYOUT_BYTES])
+guard_by_value(struct di *d, struct gi_fop *fop, const uint8_t range[DI_LAYOUT_BYTES])
 {
   uint32_t name = (uint32_t)strlen(d->layout_key) + 1;
   GI_CLEANUP_FREE char *both = gi_alloc(name + DI_LAYOUT_BYTES);
@@ -24,9 +24,8 @@ guard_symlink(struct di *d, struct gi_fop *fop, const uint8_t range[DI_LAYOUT_BY
   gi_dict_set_bin(gi_fop_xdata(fop), GI_PARENT_XATTR_KEY, both, name + DI_LAYOUT_BYTES);
 }
 
-/* The subvolume refuses if the layout of the directory is not what this client takes it for. */
-static void
-guard(struct di *d, struct gi_fop *fop, const struct di_layout *l, unsigned child)
+void
+di_guard(struct di *d, struct gi_fop *fop, const struct di_layout *l, unsigned child)
 {
   uint8_t bytes[DI_LAYOUT_BYTES];
 
@@ -34,16 +33,16 @@ guard(struct di *d, struct gi_fop *fop, const struct di_layout *l, unsigned chil
   if (l->range[child].err)
     return;
   di_range_encode(&l->range[child], bytes);
-  if (fop->kind == GI_FOP_SYMLINK) { /* bricks of GlusterFS would give the link what they do not look at */
-    guard_symlink(d, fop, bytes);
+  if (fop->kind == GI_FOP_SYMLINK || fop->kind == GI_FOP_LINK) { /* bricks of GlusterFS would keep what they do not look at */
+    guard_by_value(d, fop, bytes);
     return;
   }
   gi_dict_set_bin(gi_fop_xdata(fop), d->layout_key, bytes, sizeof(bytes));
   gi_dict_set_str(gi_fop_xdata(fop), "glusterfs.preop.parent.key", d->layout_key);
 }
 
-static void
-unguard(struct di *d, struct gi_fop *fop)
+void
+di_unguard(struct di *d, struct gi_fop *fop)
 {
   const char *const keys[] = {"glusterfs.preop.parent.key", d->layout_key, GI_PARENT_XATTR_KEY};
 
@@ -54,11 +53,13 @@ unguard(struct di *d, struct gi_fop *fop)
       gi_dict_del(gi_fop_xdata(fop), keys[i]);
 }
 
-static bool
-layout_refused(const struct gi_fop *reply)
+bool
+di_layout_refused(const struct gi_fop *reply)
 {
   return reply->rsp.ret < 0 && gi_dict_get(reply->rsp.xdata, "glusterfs.preop.check.failed");
 }
+
+/* ---- new files ---- */
 
 /* It is asked for when it is used next. */
 static void
@@ -173,10 +174,10 @@ make(struct di *d, struct gi_fop *fop)
     if (hashed < 0)
       return gi_fop_fail(fop, di_hole_err(d));
     child = fop->kind == GI_FOP_SYMLINK ? (unsigned)hashed : di_choose(d, l, (unsigned)hashed);
-    guard(d, fop, l, child);
+    di_guard(d, fop, l, child);
     gi_reply_clear(&fop->rsp);
     err = child == (unsigned)hashed ? di_pass(d, fop, child) : make_elsewhere(d, fop, (unsigned)hashed, child);
-    unguard(d, fop);
+    di_unguard(d, fop);
     if (!err && opened_linkto(fop))
       return open_existing(d, fop);
     if (!err)
@@ -189,7 +190,7 @@ make(struct di *d, struct gi_fop *fop)
       if (err != EEXIST)
         return gi_fop_fail(fop, err);
     }
-    if ((!layout_refused(fop) && err != EAGAIN) || again == DI_ATTEMPTS)
+    if ((!di_layout_refused(fop) && err != EAGAIN) || again == DI_ATTEMPTS)
       break;
     renew_layout(d, parent); /* it is another one now */
   }
@@ -217,7 +218,7 @@ make_fast(struct di *d, struct gi_fop *fop)
   di_space_refresh(d, fop);
   if (hashed < 0 || (fop->kind != GI_FOP_SYMLINK && di_choose(d, l, (unsigned)hashed) != (unsigned)hashed))
     return di_run(d, fop, make);
-  guard(d, fop, l, (unsigned)hashed);
+  di_guard(d, fop, l, (unsigned)hashed);
   di_fop_of(fop, d)->to = d->x->children[hashed];
   gi_fop_forward_tell_to(fop, d->x, d->x->children[hashed]);
   return GI_HELD;
@@ -246,8 +247,8 @@ di_create_done(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct di *d = di_of(x);
 
-  unguard(d, fop);
-  if (layout_refused(fop)) {
+  di_unguard(d, fop);
+  if (di_layout_refused(fop)) {
     renew_layout(d, fop->loc.parent);
     return di_run(d, fop, make);
   }

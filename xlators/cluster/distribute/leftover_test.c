@@ -39,6 +39,58 @@ test_link_to_a_name_that_is_elsewhere(void **state)
   }
 }
 
+/* ---- a further name of a file on the first subvolume, where it belongs no more ---- */
+
+static void
+say_file_or_nothing(struct gi_fop *fop, void *arg)
+{
+  if (!fop->loc.name && gi_fop_gfid(fop)->b[0] == DIR_GFID)
+    say_dir(fop, arg);
+  else if (!fop->loc.name && arg == &parts[0])
+    say_file(fop, NULL);
+  else
+    gi_fop_fail(fop, ENOENT);
+}
+
+static void
+refuse_once(struct gi_fop *fop, void *arg)
+{
+  const void *bytes;
+  uint32_t len;
+
+  if (gi_dict_get_bin(fop->xdata, GI_PARENT_XATTR_KEY, &bytes, &len)) {
+    assert_string_equal(bytes, KEY);
+    gi_dict_set_int(gi_fop_rsp_xdata(fop), "glusterfs.preop.check.failed", 1);
+    parts[0].n = 1;
+    parts[1].n = 0;
+    gi_fop_fail(fop, EIO);
+    return;
+  }
+  say_file(fop, NULL);
+}
+
+/* The name is looked for, and then a rebalance writes another layout. */
+static void
+test_further_name_belongs_elsewhere_by_now(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(0, 2)), *k = fake_fop(s, GI_FOP_LINK);
+
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_submit(s, f);
+  for (unsigned i = 0; i < 2; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file_or_nothing, .arg = &parts[i]});
+  fake_script_always(s, 0, GI_FOP_LINK, (struct fake_reply){.fill = refuse_once});
+  gi_loc_set_inode(&k->loc, fake_inode(s, FILE_GFID));
+  gi_fop_set_entry(k, &k->loc2, fake_inode(s, DIR_GFID), other_name_on(0, 2));
+  fake_submit(s, k);
+  assert_int_equal(k->rsp.ret, 0);
+  assert_int_equal(fake_count(s, 0, GI_FOP_LINK), 2);
+  assert_int_equal(fake_count(s, 1, GI_FOP_MKNOD), 1); /* the linkto file */
+  assert_null(gi_dict_get(k->xdata, GI_PARENT_XATTR_KEY));
+  fake_stack_free(s);
+}
+
 /* ---- a file that has moved from the first subvolume to the second, but for the end ---- */
 
 static char ends[64]; /* T the target gets times, R the source becomes a linkto file, X the target's linkto attribute goes */
@@ -461,6 +513,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_link_to_a_name_that_is_elsewhere),
+      cmocka_unit_test(test_further_name_belongs_elsewhere_by_now),
       cmocka_unit_test(test_lookup_ends_a_move_with_all_attributes),
       cmocka_unit_test(test_target_waits_for_a_source_that_is_down),
       cmocka_unit_test(test_names_change_after_a_move_has_ended),

@@ -116,8 +116,8 @@ follow(struct linking *k)
 
 /* ---- the operation ---- */
 
-/* A rebalance may have written another layout, and moved what has the name to where it belongs now: no brick refuses a LINK for that. 0: it
- * is free; EAGAIN: it belongs elsewhere by now. */
+/* A rebalance may have written another layout, and moved what has the name to where it belongs now: bricks of GlusterFS do not refuse a LINK for
+ * that. 0: it is free; EAGAIN: it belongs elsewhere by now. */
 static int
 is_free(struct linking *k)
 {
@@ -125,6 +125,25 @@ is_free(struct linking *k)
   const struct di_layout *l = err ? NULL : di_layout_known(k->d, gi_loc_parent(k->fop, &k->fop->loc2));
 
   return err ? err : l && di_hashed(k->d, l, k->fop->loc2.name) == (int)k->hashed ? 0 : EAGAIN;
+}
+
+/* On the subvolume that has the file. Who makes no linkto file, under the lock of the name, is refused there if the name belongs elsewhere by
+ * now. */
+static int
+make(struct linking *k)
+{
+  struct gi_inode *parent = gi_loc_parent(k->fop, &k->fop->loc2);
+  const struct di_layout *l = di_layout_known(k->d, parent);
+  int err;
+
+  if (l && k->hashed == k->child)
+    di_guard(k->d, k->fop, l, k->child);
+  err = di_pass(k->d, k->fop, k->child);
+  di_unguard(k->d, k->fop);
+  if (!err || !di_layout_refused(k->fop))
+    return err;
+  di_layout_stale(k->d, parent, l);
+  return EAGAIN;
 }
 
 static int
@@ -140,7 +159,7 @@ link_once(struct linking *k)
       err = di_linkto_make(k->d, k->fop, &k->fop->loc2, &stat, k->hashed, k->child);
   }
   if (!err) {
-    err = di_pass(k->d, k->fop, k->child);
+    err = make(k);
     if (err && k->hashed != k->child)
       GI_IGNORE(di_linkto_remove(k->d, k->fop, &k->fop->loc2, k->hashed, false)); /* then a lookup does */
   }

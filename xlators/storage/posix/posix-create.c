@@ -106,9 +106,8 @@ believes(const struct gi_dict *xdata, const char **key, const void **want, uint3
   return gi_dict_get_str(xdata, "glusterfs.preop.parent.key", key) && gi_dict_get_bin(xdata, *key, want, len);
 }
 
-/* glusterfs.preop.parent.key: act only if that xattr of the parent is what the client believes (brick.md 2.5). */
-static int
-check_layout(struct making *m)
+int
+posix_check_layout(struct posix_op *op, int dirfd)
 {
   const char *key;
   const void *want;
@@ -117,14 +116,14 @@ check_layout(struct making *m)
   ssize_t n;
   bool same;
 
-  if (!believes(m->fop->xdata, &key, &want, &len))
+  if (!believes(op->fop->xdata, &key, &want, &len))
     return 0;
-  n = posix_at_get_alloc(m->p, (struct posix_at){m->dirfd, ""}, key, &have);
+  n = posix_at_get_alloc(op->p, (struct posix_at){dirfd, ""}, key, &have);
   same = n >= 0 && (uint32_t)n == len && memcmp(have, want, len) == 0;
   gi_free(have);
   if (same)
     return 0;
-  gi_dict_set_int(gi_fop_rsp_xdata(m->fop), "glusterfs.preop.check.failed", 1);
+  gi_dict_set_int(gi_fop_rsp_xdata(op->fop), "glusterfs.preop.check.failed", 1);
   return EIO;
 }
 
@@ -277,6 +276,9 @@ posix_run_mknod(struct posix_op *op)
     mode |= S_IFREG;
   if (S_ISDIR(mode) || S_ISLNK(mode))
     return posix_err(op, EINVAL);
+  err = posix_check_layout(op, m.dirfd);
+  if (err)
+    return posix_err(op, err);
   err = gi_fs_mknod(m.p->fs, m.dirfd, m.name, mode, dev) < 0 ? errno : 0;
   if (err == EEXIST && replace_linkto(&m))
     err = gi_fs_mknod(m.p->fs, m.dirfd, m.name, mode, dev) < 0 ? errno : 0;
@@ -311,7 +313,7 @@ posix_run_mkdir(struct posix_op *op)
   if (!err && op->fop->caller.pid >= 0) /* a healer repeats what is there elsewhere */
     err = posix_node_room(op, NODE_PARENT);
   if (!err)
-    err = check_layout(&m);
+    err = posix_check_layout(op, m.dirfd);
   if (err)
     return posix_err(op, err);
   mode = (masked_mode(op->p, op->fop->args.mode & 07777, true)) | (m.parent.st_mode & S_ISGID);
@@ -348,7 +350,7 @@ posix_run_symlink(struct posix_op *op)
     return posix_err(op, err);
   if (!op->fop->args.link || !op->fop->args.link[0])
     return posix_err(op, ENOENT);
-  err = check_layout(&m);
+  err = posix_check_layout(op, m.dirfd);
   if (err)
     return posix_err(op, err);
   if (gi_fs_symlink(m.p->fs, op->fop->args.link, m.dirfd, m.name) < 0)
@@ -413,7 +415,7 @@ posix_run_create(struct posix_op *op)
   mode = masked_mode(op->p, op->fop->args.mode & 07777, false);
   if (gi_dict_get(op->fop->xdata, "glusterfs.preop.parent.key") &&
       gi_fs_stat(m.p->fs, m.dirfd, m.name, &there, AT_SYMLINK_NOFOLLOW) < 0) {
-    err = check_layout(&m);
+    err = posix_check_layout(op, m.dirfd);
     if (err)
       return posix_err(op, err);
   }

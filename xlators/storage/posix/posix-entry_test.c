@@ -188,8 +188,9 @@ initial_attributes_are_stored(void **state)
 }
 
 static void
-symlink_is_made_where_its_name_belongs(void **state)
+name_is_made_where_it_belongs(void **state)
 {
+  static const enum gi_fop_kind kinds[] = {GI_FOP_SYMLINK, GI_FOP_MKNOD, GI_FOP_LINK};
   static const char same[] = "trusted.x\0layout", other[] = "trusted.x\0another", none[] = "trusted.x";
   const struct {
     const char *bytes;
@@ -198,18 +199,26 @@ symlink_is_made_where_its_name_belongs(void **state)
   } t[] = {{other, sizeof(other) - 1, true}, {none, sizeof(none) - 1, false}, {same, sizeof(same) - 1, false}};
   BRICK(b, NULL);
   char path[PATH_MAX];
+  struct gi_gfid file = brick_file(b, ROOT, "file");
 
   (void)state;
   brick_path(b, path, ".");
   assert_int_equal(setxattr(path, "trusted.x", "layout", 6, 0), 0);
-  for (unsigned i = 0; i < GI_ARRAY_LEN(t); i++) {
-    struct gi_fop *f = brick_fop(b, GI_FOP_SYMLINK);
+  for (unsigned n = 0; n < GI_ARRAY_LEN(t) * GI_ARRAY_LEN(kinds); n++) {
+    unsigned i = n % GI_ARRAY_LEN(t);
+    struct gi_fop *f = brick_fop(b, kinds[n / GI_ARRAY_LEN(t)]);
     struct gi_gfid gfid = brick_gfid(b);
     char name[8];
     int64_t failed = 0;
 
-    snprintf(name, sizeof(name), "l%u", i);
-    set_entry(f, ROOT, name);
+    snprintf(name, sizeof(name), "l%u", n);
+    if (f->kind == GI_FOP_LINK) {
+      set_object(f, &file);
+      set_entry2(f, ROOT, name);
+    } else {
+      set_entry(f, ROOT, name);
+    }
+    f->args.mode = S_IFREG | 0644;
     f->args.link = "to";
     gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &gfid);
     gi_dict_set_bin(gi_fop_xdata(f), GI_PARENT_XATTR_KEY, t[i].bytes, t[i].len);
@@ -670,7 +679,7 @@ main(void)
       cmocka_unit_test(owner_mode_and_group_follow_the_rules),
       cmocka_unit_test(set_id_bits_survive_the_change_of_owner),
       cmocka_unit_test(initial_attributes_are_stored),
-      cmocka_unit_test(symlink_is_made_where_its_name_belongs),
+      cmocka_unit_test(name_is_made_where_it_belongs),
       cmocka_unit_test(create_opens_what_is_there),
       cmocka_unit_test(symlinks_and_devices),
       cmocka_unit_test(links_are_counted_and_recorded),

@@ -671,7 +671,9 @@ posix_run_link(struct posix_op *op)
     return posix_err(op, EPERM);
   if (op->p->cfg.max_hardlinks && st.st_nlink > (nlink_t)op->p->cfg.max_hardlinks)
     return posix_err(op, EMLINK);
-  err = make_link(op, from, dirfd, name);
+  err = posix_check_layout(op, dirfd);
+  if (!err)
+    err = make_link(op, from, dirfd, name);
   if (err)
     return posix_err(op, err);
   if (op->p->cfg.pgfid)

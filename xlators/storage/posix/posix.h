@@ -604,6 +604,8 @@ void posix_node_is(struct posix_op *op, int which, const struct gi_gfid *found);
 int posix_parent_begin(struct posix_op *op, int which, const char *name, struct gi_iatt *pre); /* its descriptor or -errno */
 /* ESTALE for an ENOENT below a directory that is no more; else `err`. */
 int posix_parent_gone(const struct posix_op *op, int dirfd, int err);
+/* EIO, with glusterfs.preop.check.failed in the answer: an xattr of the parent is not what the client believes (brick.md 2.5); else 0. */
+int posix_check_layout(struct posix_op *op, int dirfd);
 #define POSIX_AT_END UINT64_MAX /* an offset */
 /* Writes the payload from `skip` on; bytes written (short when the disk is full) or -1 and errno. */
 ssize_t posix_write_all(struct gi_fs *fs, int fd, const struct gi_payload *payload, uint64_t skip, uint64_t offset);
