@@ -225,12 +225,16 @@ struct di_found {
 /* Asks the subvolumes of `mask` for a place: by name, or by its gfid if `loc` has no name. The caller ends it with di_found_end. */
 void di_find(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, uint64_t mask, struct di_found *f);
 void di_found_end(struct di_found *f);
+/* When all answers are there. A file that may be a linkto file without its attribute (di_is_bare) is one, if another subvolume has the file. */
+void di_found_settle(const struct di *d, struct di_found *f);
 void di_found_add(struct di *d, struct di_found *f, unsigned child, struct gi_fop *reply);
 /* The subvolume of a file that several have: one whose copy is not about to go to another one, if there is such a one. */
 unsigned di_found_file(const struct di *d, const struct di_found *f);
 bool di_is_linkto(const struct di *d, const struct gi_fop *reply);
 /* The same of attributes and keys, as a listing has them. */
 bool di_tells_linkto(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata);
+/* A file with the mode of a linkto file, and not its attribute: a brick may have missed that one. Or its owner gave it that mode. */
+bool di_is_bare(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata);
 /* The subvolume that the linkto file of a lookup's reply names; -1: none that is known. */
 int di_linkto_target(const struct di *d, const struct gi_fop *reply);
 void di_add_keys(const struct di *d, struct gi_dict *xdata);

@@ -54,6 +54,31 @@ di_found_add(struct di *d, struct di_found *f, unsigned child, struct gi_fop *re
     f->file |= bit;
 }
 
+static bool
+is_bare(const struct di *d, const struct di_found *f, uint64_t child)
+{
+  const struct gi_fop *reply = gi_fan_reply(&f->ask.fan, (unsigned)child);
+
+  return di_is_bare(d, &reply->rsp.stat, reply->rsp.xdata);
+}
+
+void
+di_found_settle(const struct di *d, struct di_found *f)
+{
+  uint64_t bare = 0, linkto = 0;
+
+  di_foreach(i, f->file) bare |= is_bare(d, f, i) ? 1ull << i : 0;
+  di_foreach(k, bare)
+  {
+    const struct gi_gfid *gfid = &gi_fan_reply(&f->ask.fan, (unsigned)k)->rsp.stat.gfid;
+
+    di_foreach(i, f->file & ~bare) if (gi_gfid_equal(gfid, &gi_fan_reply(&f->ask.fan, (unsigned)i)->rsp.stat.gfid)) linkto |=
+        1ull << k;
+  }
+  f->file &= ~linkto;
+  f->linkto |= linkto;
+}
+
 static struct gi_fop *
 lookup_fop(struct di *d, struct gi_fop *fop, const struct gi_loc *loc)
 {
@@ -82,6 +107,7 @@ di_find(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, uint64_t mas
   memset(f, 0, sizeof(*f));
   di_ask_copy(d, &f->ask, h, mask);
   di_foreach(i, mask) di_found_add(d, f, (unsigned)i, gi_fan_reply(&f->ask.fan, (unsigned)i));
+  di_found_settle(d, f);
   gi_fop_unref(h);
 }
 

@@ -508,6 +508,58 @@ test_stray_linkto_is_no_further_name(void **state)
   fake_stack_free(s);
 }
 
+/* ---- a linkto file that lacks its attribute: a brick has missed that ---- */
+
+static bool has_moved;
+
+/* It is on the first subvolume, where the name belongs; the file, if it has moved, on the second. */
+static void
+say_bare(struct gi_fop *fop, void *arg)
+{
+  if (!fop->loc.name && gi_fop_gfid(fop)->b[0] == DIR_GFID)
+    say_dir(fop, arg);
+  else if (arg == &parts[0])
+    attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | DI_LINKTO_MODE);
+  else if (has_moved)
+    say_file(fop, NULL);
+  else
+    gi_fop_fail(fop, ENOENT);
+}
+
+static void
+see_lead(struct gi_fop *fop, void *arg)
+{
+  const void *to;
+  uint32_t len;
+
+  assert_true(gi_dict_get_bin(fop->args.dict, KEY ".linkto", &to, &len));
+  assert_string_equal(to, "child-1");
+}
+
+static void
+test_linkto_without_its_attribute_is_no_file(void **state)
+{
+  for (unsigned moved = 0; moved < 2; moved++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(0, 2)), *stat = fake_fop(s, GI_FOP_STAT);
+
+    has_moved = moved;
+    for (unsigned i = 0; i < 2; i++) {
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_bare, .arg = &parts[i]});
+      fake_script_always(s, i, GI_FOP_STAT, (struct fake_reply){.fill = say_bare, .arg = &parts[i]});
+    }
+    fake_script(s, 0, GI_FOP_SETXATTR, (struct fake_reply){.fill = see_lead});
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.stat.mode & 07777, moved ? 0644 : DI_LINKTO_MODE);
+    assert_int_equal(fake_count(s, 0, GI_FOP_SETXATTR), moved);
+    di_know_file(di_of(s->x), &f->rsp.stat.gfid, s->x->children[0]); /* who has used it there meets it, too */
+    gi_loc_set_inode(&stat->loc, fake_inode(s, FILE_GFID));
+    fake_submit(s, stat);
+    assert_int_equal(stat->rsp.stat.mode & 07777, moved ? 0644 : DI_LINKTO_MODE);
+    fake_stack_free(s);
+  }
+}
+
 int
 main(void)
 {
@@ -522,6 +574,7 @@ main(void)
       cmocka_unit_test(test_what_a_noted_rename_replaces_goes_last),
       cmocka_unit_test(test_stray_linkto_is_nothing_that_exists),
       cmocka_unit_test(test_stray_linkto_is_no_further_name),
+      cmocka_unit_test(test_linkto_without_its_attribute_is_no_file),
       cmocka_unit_test(test_what_an_attempt_has_left_is_no_success),
       cmocka_unit_test(test_different_directories_of_one_name),
   };

@@ -21,6 +21,12 @@ di_is_linkto(const struct di *d, const struct gi_fop *reply)
   return di_tells_linkto(d, &reply->rsp.stat, reply->rsp.xdata);
 }
 
+bool
+di_is_bare(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata)
+{
+  return S_ISREG(a->mode) && (a->mode & 07777) == DI_LINKTO_MODE && !gi_dict_get(xdata, d->linkto_key);
+}
+
 int
 di_linkto_target(const struct di *d, const struct gi_fop *reply)
 {

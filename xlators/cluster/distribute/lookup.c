@@ -33,6 +33,13 @@ know_found(struct di *d, struct gi_fop *fop, struct gi_xlator *child)
 static enum gi_verdict by_name(struct di *d, struct gi_fop *fop);
 static enum gi_verdict by_gfid(struct di *d, struct gi_fop *fop);
 
+/* It may be what is left of a file that is elsewhere. */
+static bool
+is_doubtful(const struct di *d, const struct gi_fop *reply)
+{
+  return di_is_bare(d, &reply->rsp.stat, reply->rsp.xdata);
+}
+
 /* Somebody was killed who renamed or moved it. */
 static bool
 is_undone(const struct di *d, const struct gi_fop *reply)
@@ -343,6 +350,7 @@ ask_others(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned hash
   di_find(d, fop, &fop->loc, di_all(d) & ~(1ull << hashed), &f);
   di_found_add(d, &f, hashed, reply);
   gi_fan_keep(&f.ask.fan, hashed, gi_fop_ref(reply));
+  di_found_settle(d, &f);
   v = judge(d, fop, &f, (int)hashed);
   di_found_end(&f);
   return v;
@@ -384,7 +392,8 @@ follow(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned hashed)
     return everywhere(d, fop, (int)hashed);
   d->metrics.linktos_followed++;
   di_find(d, fop, &fop->loc, 1ull << target, &f);
-  if (f.file && gi_gfid_equal(&gi_fan_reply(&f.ask.fan, (unsigned)target)->rsp.stat.gfid, &reply->rsp.stat.gfid))
+  if (f.file && !is_doubtful(d, gi_fan_reply(&f.ask.fan, (unsigned)target)) &&
+      gi_gfid_equal(&gi_fan_reply(&f.ask.fan, (unsigned)target)->rsp.stat.gfid, &reply->rsp.stat.gfid))
     v = found_file(d, fop, gi_fan_reply(&f.ask.fan, (unsigned)target), (unsigned)target);
   else if (f.failed)
     v = not_found(fop, &f); /* it is there, and cannot be asked */
@@ -475,7 +484,7 @@ by_name(struct di *d, struct gi_fop *fop)
     }
     return not_there(d, fop, first, (unsigned)hashed);
   }
-  if (S_ISDIR(first->rsp.stat.mode)) /* the others are asked too */
+  if (S_ISDIR(first->rsp.stat.mode) || is_doubtful(d, first)) /* the others are asked too */
     v = ask_others(d, fop, first, (unsigned)hashed);
   else if (di_is_linkto(d, first))
     v = follow(d, fop, first, (unsigned)hashed);
@@ -520,7 +529,8 @@ di_lookup_done(struct gi_xlator *x, struct gi_fop *fop)
   struct di *d = di_of(x);
   struct di_fop *df = di_fop_of(fop, d);
 
-  if (fop->rsp.ret >= 0 && !S_ISDIR(fop->rsp.stat.mode) && !di_is_linkto(d, fop) && !is_undone(d, fop)) {
+  if (fop->rsp.ret >= 0 && !S_ISDIR(fop->rsp.stat.mode) && !di_is_linkto(d, fop) && !is_doubtful(d, fop) &&
+      !is_undone(d, fop)) {
     know_found(d, fop, df->to);
     return GI_PASS;
   }

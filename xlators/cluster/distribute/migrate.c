@@ -161,6 +161,8 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
   if (!err && comes) {
     err = bring_along(d, fop, &stat, *source, child);
     if (!err)
+      err = di_linkto_lead(d, fop, &gfid, *source, child); /* to those who missed it */
+    if (!err)
       err = retire(d, fop, &gfid, *source);
   }
   if (!err) {
@@ -364,8 +366,14 @@ after_moved(struct di *d, struct gi_fop *fop)
   uint32_t mode;
   int target, k = di_index(d, df->to), err = k < 0 ? ESTALE : di_ask_target(d, fop, inode, (unsigned)k, &target, &mode);
 
-  if (!err && target < 0 && (mode & 07777) == DI_LINKTO_MODE)
-    return as_it_was(d, fop); /* its owner gave it that mode */
+  if (!err && target < 0 && (mode & 07777) == DI_LINKTO_MODE) {
+    err = di_find_again(d, fop, inode, df->to); /* its owner gave it that mode, unless it is elsewhere and this lacks its attribute */
+    if (err == EALREADY || di_is_gone(err))
+      return as_it_was(d, fop);
+    if (!err && df->tries == TRIES)
+      err = EIO;
+    return err ? gi_fop_fail(fop, err) : once_more(d, fop);
+  }
   if (!err && target < 0 && fop->fd && !fop->fd->anonymous && df->tries < TRIES)
     return after_closed(d, fop); /* it has come back since, and what is open is what was left of it when it went */
   if (err || target >= 0)

@@ -54,7 +54,7 @@ look_at_target(struct move *m, bool prepare)
 {
   struct di *d = m->f.r->d;
   struct gi_fop *fop = name_fop(m, GI_FOP_LOOKUP);
-  bool same, other, linkto;
+  bool same, other, linkto, bare;
   uint32_t mode;
   int err;
 
@@ -64,6 +64,7 @@ look_at_target(struct move *m, bool prepare)
   other = !err && !same && di_is_linkto(d, fop);
   mode = fop->rsp.stat.mode & 07777u;
   linkto = same && gi_dict_get(fop->rsp.xdata, d->linkto_key); /* whatever mode somebody gave it */
+  bare = same && di_is_bare(d, &fop->rsp.stat, fop->rsp.xdata) && mode != (m->stat.mode & 07777u);
   gi_fop_unref(fop);
   m->missing = m->dressed = m->replaced = m->unfinished = false;
   if (err == ENOENT || other) {
@@ -72,6 +73,8 @@ look_at_target(struct move *m, bool prepare)
   }
   if (err || !same)
     return err ? err : EEXIST;
+  if (bare) /* it lacks its attribute, and is no copy */
+    return prepare ? di_linkto_lead(d, m->f.r->base, &m->f.gfid, m->f.to, m->f.from) : 0;
   m->dressed = linkto && mode != DI_LINKTO_MODE;
   m->unfinished = m->dressed && m->marked && mode == (m->stat.mode & 07777u);
   m->replaced = !linkto || m->unfinished;
@@ -285,10 +288,12 @@ switch_over(struct move *m)
 static int
 retire(struct move *m)
 {
-  int err = set_mode(m, m->f.from, DI_LINKTO_MODE, false);
+  int err = di_linkto_lead(m->f.r->d, m->f.r->base, &m->f.gfid, m->f.from, m->f.to); /* to those who missed the mark */
 
   GI_ASSERT(m->switched || m->replaced);
   m->switched = true;
+  if (!err)
+    err = set_mode(m, m->f.from, DI_LINKTO_MODE, false);
   if (err && !di_is_gone(err))
     return err; /* gone: its last name was removed, which is seen when names are */
   return drop_xattr(m, m->f.to, m->f.r->d->linkto_key);

@@ -7,6 +7,14 @@
 
 #include <errno.h>
 
+static int
+remove_linkto(struct di_reb *r, const struct gi_loc *loc, const struct gi_gfid *gfid, unsigned child, unsigned at, bool bare)
+{
+  int err = bare ? di_linkto_lead(r->d, r->base, gfid, child, at) : 0; /* or the brick takes it for a file, and keeps it */
+
+  return err ? err : di_linkto_remove(r->d, r->base, loc, child, false);
+}
+
 /* Under all locks. The file is on `at` and nowhere else, and is not on its way to `child`; EAGAIN: it has moved meanwhile. */
 static int
 remove_stray(struct di_reb *r, const struct gi_loc *loc, unsigned child, unsigned hashed, unsigned at)
@@ -14,7 +22,7 @@ remove_stray(struct di_reb *r, const struct gi_loc *loc, unsigned child, unsigne
   struct di *d = r->d;
   struct di_found f;
   struct gi_gfid gfid = gi_gfid_none;
-  bool alone, comes;
+  bool alone, comes, bare = false;
   int err = 0;
 
   di_find(d, r->base, loc, di_all(d), &f);
@@ -25,6 +33,7 @@ remove_stray(struct di_reb *r, const struct gi_loc *loc, unsigned child, unsigne
     comes = di_is_moving(d, &file->rsp.stat, file->rsp.xdata) && di_linkto_target(d, file) == (int)child;
     alone = !comes;
     gfid = gi_fan_reply(&f.ask.fan, child)->rsp.stat.gfid;
+    bare = !di_is_linkto(d, gi_fan_reply(&f.ask.fan, child));
   }
   if (f.failed)
     err = ENOTCONN;
@@ -33,7 +42,7 @@ remove_stray(struct di_reb *r, const struct gi_loc *loc, unsigned child, unsigne
   di_found_end(&f);
   if (err || !alone)
     return err;
-  return child == hashed ? di_reb_truncate(r, &gfid, child, 0) : di_linkto_remove(d, r->base, loc, child, false);
+  return child == hashed ? di_reb_truncate(r, &gfid, child, 0) : remove_linkto(r, loc, &gfid, child, at, bare);
 }
 
 static int

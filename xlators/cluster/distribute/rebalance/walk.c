@@ -346,6 +346,22 @@ attributes(struct di_reb *r, const struct place *p, unsigned child, struct gi_di
   return err;
 }
 
+/* *left: it is what a move has left of a file that is elsewhere, though it lacks the attribute of a linkto file. */
+static int
+is_left(struct di_reb *r, const struct place *p, unsigned child, const struct gi_dirent *e, bool *left)
+{
+  struct gi_loc loc = {.name = e->name, .pargfid = p->inode->gfid, .parent = p->inode};
+  struct gi_iatt stat;
+  int at, err = 0;
+
+  *left = false;
+  if (!di_is_bare(r->d, &e->stat, e->xdata))
+    return 0;
+  err = di_resolve(r->d, r->base, &loc, &at, &stat);
+  *left = !err && at >= 0 && at != (int)child && gi_gfid_equal(&stat.gfid, &e->stat.gfid);
+  return err;
+}
+
 /* A subvolume that was listed before this one has the directory too, and so has shown it. 0 or errno. */
 static int
 shown_before(const struct walk *w, const struct place *p, unsigned child, const char *name, bool *shown)
@@ -409,6 +425,10 @@ entry(struct walk *w, struct place *p, unsigned child, struct gi_dirent *e)
   hashed = l ? di_hashed(d, l, e->name) : -1;
   if (hashed < 0)
     return l ? EIO : ENOTCONN; /* a subvolume went or came meanwhile: nothing may be passed over */
+  if (!linkto)
+    err = is_left(r, p, child, e, &linkto);
+  if (err)
+    return di_is_gone(err) ? 0 : err;
   if (linkto)
     return hashed == (int)child && e->stat.size == 0 ? 0 : stray(w, p, child, e);
   r->scanned += w->on == di_all(d);
