@@ -191,7 +191,7 @@ qr_size_wanted(const struct gi_xlator *x, const struct qr_inode *e)
   uint64_t max = qr_opts(x)->max_file_size;
   if (x->draining)
     return 0;
-  return e && (e->unsure || e->changes || e->unwanted || (gi_iatt_valid(&e->seen) && e->seen.size > max)) ? 0 : max;
+  return e && (e->unsure || e->changes || e->unwanted || e->paged || (gi_iatt_valid(&e->seen) && e->seen.size > max)) ? 0 : max;
 }
 
 void

@@ -97,7 +97,7 @@ qr_read(struct gi_xlator *x, struct gi_fop *fop)
       fop->caller.pid < 0)
     return GI_PASS;
   struct qr_inode *e = qr_inode_of(x, fop->fd->inode);
-  e->unwanted = e->idle = false;
+  e->unwanted = e->idle = e->paged = false;
   if (answers(x, e, fop)) {
     gi_lru_touch(&qr->lru, &e->item);
     qr->metrics.hits++;
@@ -116,6 +116,14 @@ target(struct gi_fop *fop)
   return fop->kind != GI_FOP_COPY_FILE_RANGE ? gi_fop_inode(fop) : fop->fd2 ? fop->fd2->inode : NULL;
 }
 
+/* The kernel keeps pages that it wrote as a whole; one of which it wrote a part it reads before it uses it. */
+static bool
+leaves_whole_pages(const struct gi_fop *fop)
+{
+  uint32_t flags = fop->args.flags | (fop->fd ? (uint32_t)fop->fd->flags : 0);
+  return !(flags & (O_DIRECT | O_APPEND)) && (fop->args.offset | fop->args.size) % GI_PAGE == 0;
+}
+
 static enum gi_verdict
 qr_change(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -125,6 +133,8 @@ qr_change(struct gi_xlator *x, struct gi_fop *fop)
     return GI_PASS;
   struct qr_inode *e = qr_inode_of(x, inode);
   qr_ask(x, fop, e);
+  if (fop->kind == GI_FOP_WRITE)
+    e->paged = leaves_whole_pages(fop);
   e->changes++;
   qr_changed(x->private, e);
   return GI_PASS_TELL;
@@ -182,10 +192,12 @@ entry_done(struct gi_xlator *x, struct gi_fop *fop, struct qr_fop *f)
   if (!inode)
     return;
   struct qr_inode *e = qr_inode_of(x, inode);
-  if (fop->kind != GI_FOP_LOOKUP)
-    qr_changed(x->private, e);
-  else
+  if (fop->kind == GI_FOP_LOOKUP) {
     qr_looked_up(x, fop, f, e);
+  } else {
+    qr_changed(x->private, e);
+    e->paged = fop->kind == GI_FOP_CREATE;
+  }
   gi_inode_unref(&inode);
 }
 
@@ -246,6 +258,7 @@ invalidated(struct gi_xlator *x, const struct gi_invalidation *inv)
   }
   struct qr_inode *e = qr_inode_of(x, inode);
   e->changed_seq = ++qr->clock;
+  e->paged = false; /* those pages go */
   if (qr_opts(x)->invalidation)
     qr_changed(qr, e);
   gi_inode_unref(&inode);

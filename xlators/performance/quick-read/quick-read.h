@@ -49,6 +49,7 @@ struct qr_inode {
   uint8_t credit;       /* of a directory: what asking ahead is worth there */
   bool idle;            /* content came, and nobody has read it yet … */
   bool unwanted;        /* … or nobody did at all: not asked for again until somebody reads */
+  bool paged;           /* it was made or written here in whole pages, which the kernel keeps: likewise */
 };
 
 struct qr_fd {

@@ -174,6 +174,41 @@ test_who_does_not_read_is_not_sent_it(void **state)
   shut(s, &o);
 }
 
+/* What this machine has written in whole pages its kernel keeps. */
+static void
+test_what_the_kernel_has_is_not_asked_for(void **state)
+{
+  static const struct {
+    uint64_t offset, size;
+    uint32_t flags;
+    bool told, asked; /* somebody else changed it then; an open asks for the content */
+  } row[] = {{0, 8192, 0, false, false},       {8192, 4096, 0, false, false}, {0, 100, 0, false, true},
+             {100, 4096, 0, false, true},      {4096, 100, 0, false, true},   {0, 8192, O_DIRECT, false, true},
+             {0, 8192, O_APPEND, false, true}, {0, 8192, 0, true, true}};
+  for (size_t i = 0; i < GI_ARRAY_LEN(row); i++) {
+    struct fake_stack *s = stack(NULL);
+    struct open_file o = open_read(s), later;
+    struct gi_fop *f = fake_fop(s, GI_FOP_WRITE);
+    struct gi_invalidation inv = {.gfid = fake_inode(s, FILE_A)->gfid};
+    gi_fop_set_fd(f, o.fd);
+    f->args.offset = row[i].offset;
+    f->args.size = row[i].size;
+    f->args.flags = row[i].flags;
+    fake_submit(s, f);
+    if (row[i].told)
+      fake_event(s, 0, GI_EVENT_INVALIDATE, &inv);
+    later = open_file(s, O_RDONLY);
+    assert_int_equal(brick.asked, 1 + row[i].asked);
+    check_read(s, later.fd, row[i].asked); /* who reads it all the same … */
+    shut(s, &later);
+    later = open_file(s, O_RDONLY); /* … makes the next open ask */
+    assert_int_equal(brick.asked, 2 + row[i].asked);
+    shut(s, &later);
+    shut(s, &o);
+    fake_stack_free(s);
+  }
+}
+
 static void
 test_our_own_changes_are_seen(void **state)
 {
@@ -512,6 +547,7 @@ main(void)
       TEST(test_a_brick_that_sends_nothing_is_read_once),
       cmocka_unit_test(test_large_files_do_not_come),
       TEST(test_who_does_not_read_is_not_sent_it),
+      cmocka_unit_test(test_what_the_kernel_has_is_not_asked_for),
       cmocka_unit_test(test_our_own_changes_are_seen),
       TEST(test_the_destination_of_a_copy_changes),
       TEST(test_an_open_that_truncates_changes),
