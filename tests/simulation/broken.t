@@ -25,7 +25,7 @@ clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-c
 copy from a source that was blamed meanwhile|30|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
 do not tell what became of names|6|--workload names --layers all --mishaps none
-do not tell what became of objects|23|--workload register --layers quick-read --mishaps none
+do not tell what became of objects|26|--workload register --layers quick-read --mishaps none
 end a rename in the middle|1|--workload spread --mishaps none
 forget a linkto file|1|--workload spread --mishaps none
 forget failed synchronous writes|2|--workload synced --mishaps disk-refuses,power-loss
@@ -34,13 +34,13 @@ forget to blame who failed|2|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
 go on with a listing at another brick|1|--workload names --mishaps cut --until 1
 heal from a sink|1|--workload register --mishaps brick-crash
-hide a foreign change by one of our own|1|--workload register --layers io-cache --mishaps none
+hide a foreign change by one of our own|2|--workload register --layers io-cache --mishaps none
 ignore quorum|1|--workload register --mishaps brick-crash
 keep attributes over a change|2|--workload register --layers md-cache --mishaps none
 keep content over a change|1|--workload register --layers quick-read --mishaps none
 keep pages over a change|1|--workload register --layers io-cache --mishaps none
 keep the locks of who is gone|1|--workload register --mishaps client-crash
-keep what was read ahead over a change|7|--workload register --layers read-ahead --mishaps none
+keep what was read ahead over a change|10|--workload register --layers read-ahead --mishaps none
 leave a name out of a listing|1|--workload names --mishaps none
 leave the source of a move|1|--workload moved --mishaps none
 leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle
@@ -60,7 +60,8 @@ say that it is on the disk|9|--workload register --mishaps power-loss,cut,brick-
 skip the index link|4|--workload register --mishaps brick-crash
 skip the post-op|12|--workload names --mishaps brick-crash
 success without quorum|3|--workload register --mishaps partition,brick-crash,cut
-swallow the error of what was answered early|5|--workload register --layers write-behind --mishaps one-way,cut
+swallow the error of what was answered early|11|--workload register --layers write-behind --mishaps one-way,cut
+sync only what is open|25|--workload synced --layers open-behind --mishaps power-loss
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|29|--workload register --mishaps power-loss,brick-crash,healer-crash
 take the word of a write-out|2|--workload register --mishaps disk-refuses,power-loss

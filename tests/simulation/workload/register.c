@@ -349,6 +349,18 @@ use_two(struct open *o, struct open *other)
   close_file(o);
 }
 
+/* Who syncs what was written through other descriptors, and does nothing else with the file. */
+static void
+sync_only(struct sim_client *c, unsigned file)
+{
+  struct open o = {.c = c, .m = c->cluster->model, .file = file, .opened = sim_model_now(c->cluster->model)};
+  if (!c->up || !open_file(&o, 0))
+    return;
+  sync_file(&o);
+  close_file(&o);
+  gi_fd_unref(&o.fd);
+}
+
 static void
 use_files(struct sim_client *c, bool synced)
 {
@@ -369,6 +381,8 @@ use_files(struct sim_client *c, bool synced)
       use(&o);
     gi_fd_unref(&other.fd);
     gi_fd_unref(&o.fd);
+    if (!c->leave && sim_layers_that_know(c->cluster->config.layers) && sim_rng_chance(&c->rng, 300))
+      sync_only(c, file);
     if (!c->leave)
       sim_op_pause(c, sim_rng_between(&c->rng, SIM_MS, 400 * SIM_MS));
   }

@@ -26,12 +26,6 @@
 
 /* ---- delayed opens ---- */
 
-static struct ob_fd *
-ob_fd(const struct gi_xlator *x, const struct gi_fd *fd)
-{
-  return gi_fd_private(fd, x);
-}
-
 static void
 request_free(struct ob_fd *f)
 {
@@ -57,10 +51,16 @@ count_delayed(struct ob *ob, struct ob_fd *f, enum ob_state state)
     request_free(f);
 }
 
-static void
-look_if_drained(struct ob *ob)
+static bool
+is_drained(const struct ob *ob)
 {
-  if (ob->drained && gi_list_empty(&ob->delayed) && gi_list_empty(&ob->sent))
+  return gi_list_empty(&ob->delayed) && gi_list_empty(&ob->sent) && ob->syncs == 0;
+}
+
+void
+ob_look_if_drained(struct ob *ob)
+{
+  if (ob->drained && is_drained(ob))
     gi_defer_add(ob->x->reactor, &ob->tell_drained);
 }
 
@@ -69,7 +69,7 @@ tell_drained(void *arg)
 {
   struct ob *ob = arg;
   void (*done)(struct gi_xlator * x) = ob->drained;
-  if (!done || !gi_list_empty(&ob->delayed) || !gi_list_empty(&ob->sent))
+  if (!done || !is_drained(ob))
     return;
   ob->drained = NULL;
   done(ob->x);
@@ -140,7 +140,7 @@ opened(struct gi_fop *open, void *arg)
       leave_barrier(x, fop);
     gi_fop_resume(fop, x, fails ? gi_fop_fail(fop, open->rsp.err) : ob_submit(x, fop));
   }
-  look_if_drained(x->private);
+  ob_look_if_drained(x->private);
   gi_fop_unref(open);
 }
 
@@ -212,9 +212,8 @@ wait_for(struct gi_xlator *x, struct ob_fd *f, struct gi_fop *fop)
   return GI_HELD;
 }
 
-/* What uses the descriptor: GI_PASS if it is open on the bricks. */
-static enum gi_verdict
-need(struct gi_xlator *x, struct gi_fd *fd, struct gi_fop *fop)
+enum gi_verdict
+ob_need(struct gi_xlator *x, struct gi_fd *fd, struct gi_fop *fop)
 {
   if (!fd || fd->anonymous || fd->directory)
     return GI_PASS;
@@ -366,7 +365,7 @@ ob_write(struct gi_xlator *x, struct gi_fop *fop)
   struct gi_inode *inode = gi_fop_inode(fop);
   if (inode && !gi_list_empty(&((struct ob *)x->private)->delayed))
     send_of_inode(x, inode, fop->fd);
-  enum gi_verdict v = need(x, fop->fd, fop);
+  enum gi_verdict v = ob_need(x, fop->fd, fop);
   if (v != GI_PASS || !inode)
     return v;
   ((struct ob_inode *)gi_inode_private(inode, x))->writes++;
@@ -393,32 +392,13 @@ written(struct gi_xlator *x, const struct gi_written *w)
   i->writes -= ended;
 }
 
-/* Nothing was done through it that a close would have to tell or end. */
-static bool
-is_unused(const struct gi_xlator *x, const struct gi_fd *fd)
-{
-  const struct ob_fd *f = ob_fd(x, fd);
-  return f->state == OB_DELAYED || (f->state == OB_SENT && gi_list_empty(&f->waiting));
-}
-
-/* But a close drops all locks that the process has on the file, and tells what became of everybody's writes. */
-static enum gi_verdict
-ob_flush(struct gi_xlator *x, struct gi_fop *fop)
-{
-  struct gi_inode *inode = gi_fop_inode(fop);
-  const struct ob_inode *i = inode ? gi_inode_private(inode, x) : NULL;
-  if (fop->fd && i && !i->locked && !i->writes && is_unused(x, fop->fd))
-    return gi_fop_ok(fop, 0);
-  return need(x, fop->fd, fop);
-}
-
 static enum gi_verdict
 ob_lock(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct gi_inode *inode = gi_fop_inode(fop);
   if (inode)
     ((struct ob_inode *)gi_inode_private(inode, x))->locked = true;
-  return need(x, fop->fd, fop);
+  return ob_need(x, fop->fd, fop);
 }
 
 static bool
@@ -435,14 +415,14 @@ ob_look(struct gi_xlator *x, struct gi_fop *fop)
   enum gi_verdict v = GI_PASS;
   if (!fop->fd || fop->fd->directory || fop->fd->anonymous || ob_fd(x, fop->fd)->state == OB_FAILED ||
       !may_be_anonymous(x, fop))
-    v = need(x, fop->fd, fop);
+    v = ob_need(x, fop->fd, fop);
   return v == GI_PASS && fop->kind == GI_FOP_FSTAT ? GI_PASS_TELL : v;
 }
 
 static enum gi_verdict
 ob_setattr(struct gi_xlator *x, struct gi_fop *fop)
 {
-  enum gi_verdict v = need(x, fop->fd, fop);
+  enum gi_verdict v = ob_need(x, fop->fd, fop);
   if (v != GI_PASS || !(fop->args.valid & (GI_SET_MODE | GI_SET_UID | GI_SET_GID)))
     return v;
   struct gi_inode *inode = gi_fop_inode(fop);
@@ -452,7 +432,7 @@ ob_setattr(struct gi_xlator *x, struct gi_fop *fop)
 static enum gi_verdict
 ob_setxattr(struct gi_xlator *x, struct gi_fop *fop)
 {
-  enum gi_verdict v = need(x, fop->fd, fop);
+  enum gi_verdict v = ob_need(x, fop->fd, fop);
   struct gi_inode *inode = gi_fop_inode(fop);
   return v == GI_PASS && inode ? change(x, fop, inode) : v;
 }
@@ -460,8 +440,8 @@ ob_setxattr(struct gi_xlator *x, struct gi_fop *fop)
 static enum gi_verdict
 ob_fd_fop(struct gi_xlator *x, struct gi_fop *fop)
 {
-  enum gi_verdict v = need(x, fop->fd, fop);
-  return v == GI_PASS ? need(x, fop->fd2, fop) : v;
+  enum gi_verdict v = ob_need(x, fop->fd, fop);
+  return v == GI_PASS ? ob_need(x, fop->fd2, fop) : v;
 }
 
 static enum gi_verdict
@@ -485,6 +465,8 @@ ob_submit(struct gi_xlator *x, struct gi_fop *fop)
     return ob_write(x, fop);
   case GI_FOP_FLUSH:
     return ob_flush(x, fop);
+  case GI_FOP_FSYNC:
+    return ob_fsync(x, fop);
   case GI_FOP_LK:
     return ob_lock(x, fop);
   case GI_FOP_READ:
@@ -612,7 +594,7 @@ ob_drain(struct gi_xlator *x, void (*done)(struct gi_xlator *x))
   GI_ASSERT(!ob->drained);
   ob->drained = done;
   send_all(x);
-  look_if_drained(ob);
+  ob_look_if_drained(ob);
 }
 
 static void
@@ -627,7 +609,7 @@ ob_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
     ob->metrics.unsent++;
     count_delayed(ob, f, OB_REAL);
   }
-  look_if_drained(ob);
+  ob_look_if_drained(ob);
 }
 
 /* ---- life ---- */
@@ -665,7 +647,7 @@ static void
 ob_finish(struct gi_xlator *x)
 {
   struct ob *ob = x->private;
-  GI_ASSERT(gi_list_empty(&ob->delayed) && gi_list_empty(&ob->sent) && ob->metrics.waiting == 0);
+  GI_ASSERT(gi_list_empty(&ob->delayed) && gi_list_empty(&ob->sent) && ob->metrics.waiting == 0 && ob->syncs == 0);
   gi_defer_cancel(&ob->tell_drained);
   gi_free(ob);
 }
@@ -758,6 +740,7 @@ static const struct gi_metric ob_metrics_table[] = {
     METRIC(sent, "opens that were sent after their answer"),
     METRIC(unsent, "opens that were never sent: the file was closed unused"),
     METRIC(failed, "opens that failed after their answer"),
+    METRIC(unopened_syncs, "fsyncs of files that the bricks did not open for them"),
     {"waiting", "", "operations that wait for an open now", offsetof(struct ob, metrics.waiting) - offsetof(struct ob, metrics),
      GI_METRIC_GAUGE},
     GI_METRIC_END,

@@ -35,10 +35,11 @@ struct ob {
   struct gi_list sent;    /* likewise */
   uint64_t told_from_ns;  /* gi_now: all bricks will have been told to tell by then */
   unsigned barriers;      /* operations that come after opens and wait for them */
+  unsigned syncs;         /* fsyncs under way that need no open */
   struct gi_defer tell_drained;
   void (*drained)(struct gi_xlator *x); /* NULL: nobody waits for that */
   struct {
-    uint64_t early, sent, unsent, failed, waiting;
+    uint64_t early, sent, unsent, failed, unopened_syncs, waiting;
   } metrics;
 };
 
@@ -105,6 +106,20 @@ ob_opts(const struct gi_xlator *x)
 {
   return x->options;
 }
+
+static inline struct ob_fd *
+ob_fd(const struct gi_xlator *x, const struct gi_fd *fd)
+{
+  return gi_fd_private(fd, x);
+}
+
+/* open-behind.c */
+/* What uses the descriptor: GI_PASS if it is open on the bricks. */
+enum gi_verdict ob_need(struct gi_xlator *x, struct gi_fd *fd, struct gi_fop *fop);
+void ob_look_if_drained(struct ob *ob);
+
+/* unopened.c */
+gi_fop_fn ob_flush, ob_fsync;
 
 /* rights.c */
 struct ob_moment ob_moment_now(const struct gi_xlator *x);

@@ -15,7 +15,7 @@
 #define FILE_B 6
 #define ME 1000
 
-enum { EARLY, SENT, UNSENT, FAILED, WAITING };
+enum { EARLY, SENT, UNSENT, FAILED, SYNCED, WAITING };
 
 struct open_file {
   struct gi_fop *fop; /* the OPEN */
