@@ -59,6 +59,9 @@ struct real {
 
   unsigned workers; /* 0: inline */
   struct gi_workers *pool;
+  struct gi_workers *alone; /* those alone with one descriptor; NULL: there are none */
+  int alone_with;
+  bool alone_ends;
   int wake_fd;
   struct event wake_event;
   struct gi_list inline_work; /* struct gi_work */
@@ -432,6 +435,23 @@ on_wake(evutil_socket_t fd, short what, void *arg)
   r->handled++;
 }
 
+static struct gi_workers *
+pool_for(struct real *r, const struct gi_work *w)
+{
+  const int only[2] = {w->alone_with, r->wake_fd};
+  if (w->alone_with > 0 && !r->alone) {
+    r->alone = gi_workers_new(r->workers, only, wake_reactor, r);
+    r->alone_with = w->alone_with;
+  }
+  if (w->alone_with > 0) {
+    GI_ASSERT(r->alone_with == w->alone_with && !r->alone_ends);
+    return r->alone;
+  }
+  if (!r->pool)
+    r->pool = gi_workers_new(r->workers, NULL, wake_reactor, r);
+  return r->pool;
+}
+
 static void
 real_work_submit(struct gi_reactor *base, struct gi_work *w)
 {
@@ -441,9 +461,15 @@ real_work_submit(struct gi_reactor *base, struct gi_work *w)
     gi_defer_add(base, &r->inline_defer);
     return;
   }
-  if (!r->pool)
-    r->pool = gi_workers_new(r->workers, wake_reactor, r);
-  gi_workers_submit(r->pool, w);
+  gi_workers_submit(pool_for(r, w), w);
+}
+
+static void
+real_work_forget(struct gi_reactor *base, int alone_with)
+{
+  struct real *r = real_of(base);
+  if (r->alone && r->alone_with == alone_with)
+    r->alone_ends = true; /* the turn ends it: this may be the last of its works */
 }
 
 static void
@@ -490,24 +516,49 @@ poll_events(struct real *r, uint64_t when)
   return false;
 }
 
+/* False: works have finished, only look at the descriptors. */
+static bool
+workers_sleep(struct real *r)
+{
+  return (!r->pool || gi_workers_sleep(r->pool)) && (!r->alone || gi_workers_sleep(r->alone));
+}
+
+static void
+collect(struct gi_workers *pool)
+{
+  if (!pool)
+    return;
+  gi_workers_awake(pool);
+  gi_workers_collect(pool);
+}
+
+static void
+end_alone(struct real *r)
+{
+  if (!r->alone_ends || gi_workers_busy(r->alone))
+    return;
+  gi_workers_free(r->alone);
+  r->alone = NULL;
+  r->alone_ends = false;
+}
+
 /* Waits once, until `until` at the latest (0: does not wait), and handles the events and the finished works. */
 static void
 wait_and_handle(struct real *r, uint64_t until)
 {
   uint64_t when = r->armed > 0 && r->heap[0]->scheduled < until ? r->heap[0]->scheduled : until;
   bool wait = when != 0 && (when == UINT64_MAX || set_alarm(r, when));
-  if (wait && r->pool)
-    wait = gi_workers_sleep(r->pool); /* false: works have finished, only look at the descriptors */
+  if (wait)
+    wait = workers_sleep(r);
   if (!(wait && r->poll_ns && poll_events(r, when))) {
     uint64_t before = r->handled;
     GI_ASSERT(event_base_loop(r->evb, EVLOOP_ONCE | (wait ? 0 : EVLOOP_NONBLOCK)) >= 0);
     if (r->poll_ns && r->handled != before)
       r->last_event = real_now(&r->base);
   }
-  if (r->pool) {
-    gi_workers_awake(r->pool);
-    gi_workers_collect(r->pool);
-  }
+  collect(r->pool);
+  collect(r->alone);
+  end_alone(r);
   run_timers(r);
 }
 
@@ -585,7 +636,7 @@ static bool
 real_busy(const struct gi_reactor *base)
 {
   const struct real *r = (const struct real *)base;
-  return (r->pool && gi_workers_busy(r->pool)) || !gi_list_empty(&r->inline_work);
+  return (r->pool && gi_workers_busy(r->pool)) || (r->alone && gi_workers_busy(r->alone)) || !gi_list_empty(&r->inline_work);
 }
 
 static void
@@ -595,6 +646,7 @@ real_free(struct gi_reactor *base)
   while (real_busy(base))
     real_turn(base, 10 * GI_NSEC_PER_MSEC); /* background work that outlived its owner */
   gi_workers_free(r->pool);
+  gi_workers_free(r->alone);
   GI_ASSERT(gi_list_empty(&r->inline_work) && gi_list_empty(&base->resolving));
   GI_ASSERT(r->live == 0);
   while (!gi_list_empty(&base->deferred))
@@ -629,6 +681,7 @@ static const struct gi_reactor_ops real_ops = {
     .io_watch = real_io_watch,
     .io_finish = real_io_finish,
     .work_submit = real_work_submit,
+    .work_forget = real_work_forget,
     .busy = real_busy,
 };
 

@@ -203,6 +203,13 @@ gi_work_submit(struct gi_reactor *r, struct gi_work *w)
   r->ops->work_submit(r, w);
 }
 
+void
+gi_work_forget(struct gi_reactor *r, int alone_with)
+{
+  if (r->ops->work_forget)
+    r->ops->work_forget(r, alone_with);
+}
+
 bool
 gi_reactor_busy(const struct gi_reactor *r)
 {

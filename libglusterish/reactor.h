@@ -109,9 +109,14 @@ struct gi_work {
   enum gi_priority priority;
   void (*run)(struct gi_work *w);  /* on a worker: no gi_* calls that touch the reactor */
   void (*done)(struct gi_work *w); /* on the reactor, exactly once; may free `w` */
+  /* > 0: it may hang in the kernel for what only this process can do. Of all descriptors the worker's thread has but this one and the
+   * standard three. Else a process that is killed meanwhile would keep all of them open for ever. One such descriptor at a time. */
+  int alone_with;
 };
 
 void gi_work_submit(struct gi_reactor *r, struct gi_work *w);
+/* The descriptor is about to be closed, and no work is under way that is alone with it: the threads that have it end. */
+void gi_work_forget(struct gi_reactor *r, int alone_with);
 bool gi_reactor_busy(const struct gi_reactor *r); /* some work is not done yet; for tests, which turn until it is */
 
 /* ---- signals (real reactor only) ---- */
@@ -137,7 +142,8 @@ struct gi_reactor_ops {
   void (*io_watch)(struct gi_io *io, unsigned events);
   void (*io_finish)(struct gi_io *io);
   void (*work_submit)(struct gi_reactor *r, struct gi_work *w);
-  bool (*busy)(const struct gi_reactor *r); /* NULL: never */
+  void (*work_forget)(struct gi_reactor *r, int alone_with); /* NULL: nobody is alone */
+  bool (*busy)(const struct gi_reactor *r);                  /* NULL: never */
 };
 
 /* How gi_ticks relates to gi_now; all zero: they are the same. */

@@ -7,6 +7,7 @@
 #include "libglusterish/worker.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -433,6 +434,60 @@ test_work_runs_in_parallel(void **state)
   turn_until(r, "pppppppp");
 }
 
+/* ---- work that is alone with a descriptor ---- */
+
+struct lonely {
+  struct gi_work w;
+  int other;
+  bool has_it, has_other;
+};
+
+static void
+lonely_run(struct gi_work *w)
+{
+  struct lonely *l = GI_CONTAINER(w, struct lonely, w);
+  l->has_it = fcntl(w->alone_with, F_GETFD) >= 0;
+  l->has_other = fcntl(l->other, F_GETFD) >= 0;
+}
+
+static void
+lonely_done(struct gi_work *w)
+{
+  mark('l');
+}
+
+static bool
+at_its_end(int fd)
+{
+  struct pollfd p = {.fd = fd, .events = POLLIN};
+  return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
+}
+
+static void
+test_work_alone(void **state)
+{
+  struct gi_reactor *r = *state;
+  int kept[2], other[2];
+  assert_int_equal(pipe(other), 0);
+  assert_int_equal(pipe(kept), 0);
+  for (unsigned i = 1; i <= 3; i++) { /* the thread is used again */
+    struct lonely l = {.w = {.run = lonely_run, .done = lonely_done, .alone_with = kept[1]}, .other = other[1]};
+    gi_work_submit(r, &l.w);
+    turn_until(r, "lll" + 3 - i);
+    assert_true(l.has_it);
+    assert_false(l.has_other);
+  }
+  close(other[1]);
+  assert_true(at_its_end(other[0]));
+  assert_true(fcntl(other[0], F_GETFD) >= 0); /* of ours none was closed */
+  gi_work_forget(r, kept[1]);
+  close(kept[1]);
+  gi_reactor_turn(r, 0);
+  assert_true(at_its_end(kept[0]));
+  close(kept[0]);
+  close(other[0]);
+}
+
 /* One thread, so it has to come back. */
 static void
 test_least_is_nice(void **state)
@@ -680,6 +735,7 @@ main(void)
       TEST(test_deferred_chain_and_stop),
       TEST(test_work_on_the_pool),
       TEST(test_work_runs_in_parallel),
+      TEST(test_work_alone),
       TEST(test_least_is_nice),
       TEST(test_priorities),
       TEST(test_work_inline),

@@ -8,7 +8,9 @@
 #include "libglusterish/log.h"
 #include "libglusterish/priority.h"
 
+#include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -26,6 +28,7 @@ struct gi_workers {
   unsigned nthreads; /* started */
   unsigned idle;     /* waiting and not yet promised a token */
   unsigned tokens;   /* woken, still on their way */
+  int only[2];       /* descriptors, the lower first; -1: all */
   bool stopping;
   struct gi_list done;
   unsigned outstanding; /* submitted and not collected; the reactor's own */
@@ -111,10 +114,30 @@ run_one(struct gi_workers *p, struct gi_work *w)
   }
 }
 
+static void
+close_between(int before, int after)
+{
+  if (before + 1 < after)
+    close_range((unsigned)before + 1, (unsigned)after - 1, 0);
+}
+
+/* The thread gets a table of its own. Where that is forbidden it goes on with that of the process. */
+static void
+close_others(const int only[2])
+{
+  if (unshare(CLONE_FILES) != 0)
+    return;
+  close_between(STDERR_FILENO, only[0]);
+  close_between(only[0], only[1]);
+  close_between(only[1], INT_MAX);
+}
+
 static void *
 worker_main(void *arg)
 {
   struct gi_workers *p = arg;
+  if (p->only[0] >= 0)
+    close_others(p->only);
   pthread_mutex_lock(&p->lock);
   for (;;) {
     struct gi_work *w = NULL;
@@ -139,7 +162,7 @@ worker_main(void *arg)
 }
 
 struct gi_workers *
-gi_workers_new(unsigned limit, void (*wake)(void *arg), void *arg)
+gi_workers_new(unsigned limit, const int *only, void (*wake)(void *arg), void *arg)
 {
   struct gi_workers *p = gi_new(struct gi_workers);
   pthread_mutex_init(&p->lock, NULL);
@@ -148,6 +171,8 @@ gi_workers_new(unsigned limit, void (*wake)(void *arg), void *arg)
     gi_list_init(&p->queue[c]);
   gi_list_init(&p->done);
   p->limit = limit > 0 ? limit : 1;
+  p->only[0] = only ? only[only[0] > only[1]] : -1;
+  p->only[1] = only ? only[only[0] <= only[1]] : -1;
   p->wake = wake;
   p->arg = arg;
   return p;

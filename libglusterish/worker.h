@@ -3,6 +3,8 @@
  * The worker pool of the real reactor: threads that run what may block.
  * Only reactor-real.c uses it; everybody else goes through gi_work_submit.
  *
+ * Works that are alone with a descriptor have a pool of their own.
+ *
  * Threads start when there is work for them and stay until the pool is freed.
  * At most `limit` run at once. Classes are served highest first, but a class
  * that was passed over WORKER_PATIENCE times gets its turn, and the least class
@@ -16,8 +18,9 @@
 
 struct gi_workers;
 
-/* `wake` is called on a worker thread, without locks, when a finished work waits and the reactor may be asleep. */
-struct gi_workers *gi_workers_new(unsigned limit, void (*wake)(void *arg), void *arg);
+/* `only`: two descriptors, all that the threads have beside the standard three; NULL: they have those of the process. `wake` is called on a
+ * worker thread, without locks, when a finished work waits and the reactor may be asleep. */
+struct gi_workers *gi_workers_new(unsigned limit, const int *only, void (*wake)(void *arg), void *arg);
 /* Joins the threads. No work may be queued, running or uncollected. */
 void gi_workers_free(struct gi_workers *p);
 /* Something is queued, running or not collected. */

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# kill -9 of the client in the middle of writes: everything that was fsynced is on all three bricks.
+# kill -9 of the client in the middle of writes: everything that was fsynced is on all three bricks. And while the kernel drops a name for it in
+# a directory in which it has a rename under way: who renames is let go.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/bricks.sh"
 require_root
@@ -53,4 +54,32 @@ for options in "" --kernel-writeback-cache=yes; do
 done
 ok "a new mount reads the file" mount_volume kill "$WORK/mnt"
 ok "with every safe record" holds "$WORK/mnt/plain" 1
+
+# ---- a rename of a brick that does not answer, and a name of the same directory that another client removes ----
+
+name_on() { basename "$(find "$WORK/bricks/spread-$1/d" -name 'f*' -size +0 | head -n 1)"; }
+# A thread of the client waits for the lock of the directory: what its siblings have in hand holds it.
+waits_for_a_lock() { cat /proc/"$client"/task/*/stat | grep -q ') D '; }
+must "a volume of two bricks starts" start_volume spread 1 2
+must "whose answers may take long" gi volume set spread network.ping-timeout 120
+must "it is mounted" mount_volume spread "$WORK/killed"
+must "and a second time" mount_volume spread "$WORK/other" --attribute-timeout=600 --entry-timeout=600
+mkdir "$WORK/killed/d"
+for i in $(seq 12); do echo data >"$WORK/killed/d/f$i"; done
+ls -l "$WORK/other/d" >"$WORK/listing"
+slow=$(name_on 1) gone=$(name_on 2)
+cat "$WORK/killed/d/$gone" >"$WORK/read" # the kernel knows the name
+client=$(pgrep -f "glusterishfs.*$WORK/killed\$")
+kill -STOP "$(brick_pid spread "$WORK/bricks/spread-1")"
+python3 -c 'import os, sys; os.rename(sys.argv[1], sys.argv[1] + ".new")' "$WORK/killed/d/$slow" 2>"$WORK/renamed" &
+renaming=$!
+sleep 1
+rm "$WORK/other/d/$gone" &
+removing=$!
+ok "the kernel waits for the rename to drop the name that was removed" within 10 waits_for_a_lock
+kill -9 "$client"
+ok "who renames is let go when the client is killed" within 20 not_running "$renaming"
+kill -CONT "$(brick_pid spread "$WORK/bricks/spread-1")"
+umount -f -l "$WORK/killed"
+wait "$renaming" "$removing"
 done_testing

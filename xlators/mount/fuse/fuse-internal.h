@@ -180,6 +180,8 @@ enum bridge_state {
 struct session {
   uint32_t magic;
   struct fuse_session *se;
+  struct gi_reactor *r;
+  int tell_fd; /* a second descriptor of the device, for those who may have to wait for requests that came by the first; -1: none */
   unsigned refs;
 };
 
@@ -306,6 +308,12 @@ extern const struct fuse_lowlevel_ops session_ops;
 
 /* ---- fuse-raw.c ---- */
 struct session *session_ref(struct session *s);
+/* Notifications, on a worker. The kernel drops the name; the data and attributes of an inode, or the attributes alone. */
+void session_drop_name(const struct session *s, uint64_t parent, const char *name);
+void session_drop_inode(const struct session *s, uint64_t id, bool data);
+/* For a work that may wait in the kernel for an answer of ours. The process may be killed meanwhile: the requests end when the descriptor that
+ * they came by is closed, which a thread that hangs and has it does not do. */
+void session_alone(const struct session *s, struct gi_work *w);
 void session_unref(struct session **s);
 /* Where the next request lands behind its first BRIDGE_HEADER bytes: room for BRIDGE_MAX_WRITE, in pieces. Their number. */
 int session_room(struct bridge *b, struct iovec iov[2]);

@@ -4,7 +4,8 @@
  * that belong to requests we have not answered yet. So the reactor never sends
  * one; a worker sends what has gathered. An inode is in the queue at most once, and so is its name.
  * There is one exception: attributes alone, of an inode that a request holds, wait
- * for nothing.
+ * for nothing. If we are killed while a worker waits, the requests must end without
+ * it (session_alone).
  *
  * Names have a queue and a worker of their own. The invalidation of a name waits for
  * the lock of its directory, and the holder of that lock may wait for the lock of a
@@ -72,12 +73,11 @@ job_run(struct gi_work *w)
 {
   struct inval_job *job = GI_CONTAINER(w, struct inval_job, work);
 
-  /* ENOENT says that the kernel does not know it (any more), which is as good. */
   gi_list_foreach(it, &job->items, struct inval_item, link) {
     if (it->kind == INVAL_NAME)
-      fuse_lowlevel_notify_inval_entry(job->session->se, it->id, it->name, strlen(it->name));
+      session_drop_name(job->session, it->id, it->name);
     else if (it->kind != INVAL_MARK)
-      fuse_lowlevel_notify_inval_inode(job->session->se, it->id, it->kind == INVAL_ATTR ? -1 : 0, 0);
+      session_drop_inode(job->session, it->id, it->kind == INVAL_DATA);
   }
 }
 
@@ -149,6 +149,7 @@ start_job(struct bridge *b, struct inval_lane *lane)
   job->work.priority = GI_PRIO_NORMAL;
   job->work.run = job_run;
   job->work.done = job_done;
+  session_alone(job->session, &job->work);
   lane->job = job;
   GI_ASSERT(!gi_list_empty(&job->items));
   b->jobs++;

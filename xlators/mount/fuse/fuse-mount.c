@@ -215,7 +215,7 @@ leave_run(struct gi_work *w)
     close(fd);
   }
   for (uint32_t i = 0; i < job->nodes; i++)
-    fuse_lowlevel_notify_inval_inode(job->session->se, job->node[i], 0, 0);
+    session_drop_inode(job->session, job->node[i], true);
   umount2(job->path, MNT_DETACH);
 }
 
@@ -285,6 +285,7 @@ mount_leave(struct gi_ctx *ctx)
   job->work.priority = GI_PRIO_HIGH;
   job->work.run = leave_run;
   job->work.done = leave_done;
+  session_alone(job->session, &job->work);
   b->jobs++;
   gi_work_submit(b->x->reactor, &job->work);
   b->left_bytes = b->m.write_bytes;

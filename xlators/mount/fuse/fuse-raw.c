@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the files of operations need of the session: parts of the request being
- * handled that libfuse does not pass on, and the session's life.
+ * handled that libfuse does not pass on, the session's life, and what the kernel is
+ * told unasked.
  */
 #include "fuse-internal.h"
 
 #include <linux/fuse.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 const void *
 session_request_args(const struct bridge *b)
@@ -135,7 +138,46 @@ session_unref(struct session **ref)
   GI_ASSERT(s->refs > 0);
   if (--s->refs)
     return;
+  if (s->tell_fd >= 0) {
+    gi_work_forget(s->r, s->tell_fd);
+    close(s->tell_fd);
+  }
   fuse_session_destroy(s->se);
   s->magic = 0;
   gi_free(s);
+}
+
+/* ---- notifications ---- */
+
+static void
+tell(const struct session *s, int32_t code, const void *arg, size_t len, const char *name)
+{
+  size_t name_len = name ? strlen(name) + 1 : 0;
+  struct fuse_out_header h = {.len = (uint32_t)(sizeof(h) + len + name_len), .error = code};
+  struct iovec iov[] = {{&h, sizeof(h)}, {(void *)(uintptr_t)arg, len}, {(void *)(uintptr_t)name, name_len}};
+
+  /* ENOENT says that the kernel does not know it (any more), which is as good. */
+  GI_IGNORE(writev(s->tell_fd >= 0 ? s->tell_fd : fuse_session_fd(s->se), iov, name ? 3 : 2));
+}
+
+void
+session_drop_name(const struct session *s, uint64_t parent, const char *name)
+{
+  struct fuse_notify_inval_entry_out out = {.parent = parent, .namelen = (uint32_t)strlen(name)};
+
+  tell(s, FUSE_NOTIFY_INVAL_ENTRY, &out, sizeof(out), name);
+}
+
+void
+session_drop_inode(const struct session *s, uint64_t id, bool data)
+{
+  struct fuse_notify_inval_inode_out out = {.ino = id, .off = data ? 0 : -1};
+
+  tell(s, FUSE_NOTIFY_INVAL_INODE, &out, sizeof(out), NULL);
+}
+
+void
+session_alone(const struct session *s, struct gi_work *w)
+{
+  w->alone_with = s->tell_fd > 0 ? s->tell_fd : 0;
 }

@@ -17,6 +17,7 @@
 #include <linux/fuse.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define READ_AGAIN_NS \
@@ -277,6 +278,20 @@ log_libfuse(enum fuse_log_level level, const char *fmt, va_list ap)
   gi_log(level <= FUSE_LOG_WARNING ? GI_LOG_WARNING : GI_LOG_DEBUG, "libfuse", GI_MSG_FUSE + 14, "%s", text);
 }
 
+/* -1: an old kernel, or no device here. Then there is but the first. */
+static int
+open_second(int fd)
+{
+  uint32_t first = (uint32_t)fd;
+  int second = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+  if (second >= 0 && ioctl(second, FUSE_DEV_IOC_CLONE, &first) != 0) {
+    close(second);
+    second = -1;
+  }
+  return second;
+}
+
 static int
 open_session(struct bridge *b, struct gi_error *err)
 {
@@ -292,7 +307,7 @@ open_session(struct bridge *b, struct gi_error *err)
   if (!se)
     return gi_error_set(err, EINVAL, "the mount options are not accepted");
   b->session = gi_new(struct session);
-  *b->session = (struct session){.magic = SESSION_MAGIC, .se = se, .refs = 1};
+  *b->session = (struct session){.magic = SESSION_MAGIC, .se = se, .r = b->x->reactor, .tell_fd = -1, .refs = 1};
   if (fuse_session_mount(se, mountpoint) != 0)
     return gi_error_set(err, EIO, "cannot mount on %s", mountpoint);
   b->fd = fuse_session_fd(se);
@@ -300,6 +315,7 @@ open_session(struct bridge *b, struct gi_error *err)
     return gi_error_set(err, EIO, "cannot set up the session");
   if (fcntl(b->fd, F_SETFL, fcntl(b->fd, F_GETFL) | O_NONBLOCK) < 0)
     return gi_error_set(err, errno, "cannot set up /dev/fuse: %s", strerror(errno));
+  b->session->tell_fd = open_second(b->fd);
   return 0;
 }
 
