@@ -614,6 +614,62 @@ what_was_made_twice_leaves_the_anonymous_directory(void **state)
   yard_free(y);
 }
 
+/* A linkto file, under the gfid of the file that was here before. */
+static int
+make_linkto(struct yard *y, const char *name, const struct gi_gfid *gfid)
+{
+  struct gi_inode *root = gi_inode_get(y->graph, &gi_gfid_root);
+  struct gi_fop *fop = gi_fop_new(y->graph, GI_FOP_MKNOD);
+
+  gi_fop_set_entry(fop, &fop->loc, root, name);
+  gi_inode_unref(&root);
+  gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", gfid);
+  gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
+  gi_dict_set_str(gi_fop_xdata(fop), "trusted.glusterfs.dht.linkto", "elsewhere");
+  fop->args.mode = S_IFREG | S_ISVTX;
+  return yard_submit(y, fop);
+}
+
+/* A brick has missed that a file went, and a linkto file of the same gfid is made: there it is the old file under one more name. */
+static void
+a_linkto_file_ends_what_the_file_was(void **state)
+{
+  enum { IS_BACK, IS_AWAY, MAKER_DIED, CASES };
+
+  for (unsigned c = 0; c < CASES; c++) {
+    struct gi_gfid gfid;
+    char path[PATH_MAX];
+    struct stat st;
+
+    YARD_NEW(y, OPTIONS);
+    yard_create(y, "file", "content");
+    gfid = yard_disk_gfid(y, 0, "file");
+    yard_down(y, 2);
+    yard_unlink(y, "file");
+    if (c == IS_BACK)
+      yard_up(y, 2);
+    assert_int_equal(make_linkto(y, "name", &gfid), 0);
+    for (unsigned i = 0; i < 2; i++) {
+      assert_int_equal(yard_mark(y, i, "name", 2, REP_DATA), 1);
+      assert_int_equal(yard_mark(y, i, "name", 2, REP_META), 1);
+      if (c == MAKER_DIED)
+        yard_set_mark(y, i, "name", 2, nothing);
+    }
+    if (c != IS_BACK)
+      yard_up(y, 2);
+    if (c == MAKER_DIED) /* the name is in the index still, which it would not be: then the directory comes first */
+      assert_int_equal(yard_heal_entry(y, ""), REP_HEALED);
+    heals_everything(y);
+    yard_path(y, path, 2, "name");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, S_ISVTX);
+    assert_int_equal(st.st_size, 0);
+    assert_true(getxattr(path, "trusted.glusterfs.dht.linkto", NULL, 0) > 0);
+    assert_false(yard_has(y, 2, "file"));
+    yard_free(y);
+  }
+}
+
 int
 main(void)
 {
@@ -635,6 +691,7 @@ main(void)
       cmocka_unit_test(half_an_anonymous_directory_is_mended),
       cmocka_unit_test(who_lost_the_gfid_may_have_lost_more),
       cmocka_unit_test(marked_objects_reachable_nowhere_go),
+      cmocka_unit_test(a_linkto_file_ends_what_the_file_was),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

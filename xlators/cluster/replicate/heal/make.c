@@ -10,6 +10,8 @@
  */
 #include "xlators/cluster/replicate/heal/names.h"
 
+#include "libglusterish/probe.h"
+
 /* ---- turns: one at a time works on the names of an object ---- */
 
 struct turn {
@@ -113,6 +115,7 @@ struct making {
   const struct gi_iatt *st;
   uint32_t owners; /* children that have it under the name */
   uint32_t known;  /* children that lack the name and have the object elsewhere */
+  uint32_t old;    /* of these, those that have what it was before it was removed */
   uint32_t blamed; /* children that lack the name, and every owner has marked the object as missing there */
 };
 
@@ -135,6 +138,21 @@ blamed_by_all(const struct rep_name *n, const struct making *m, uint32_t on)
   return set;
 }
 
+static bool
+is_linkto(const struct gi_iatt *st)
+{
+  return S_ISREG(st->mode) && (st->mode & 07777) == S_ISVTX && st->size == 0;
+}
+
+/* What an owner has is a linkto file, and child `i` still has the file that was here before, of the same gfid. Who made the linkto file died
+ * before he marked that. */
+static bool
+is_old(const struct making *m, const struct rep_view *v, unsigned i)
+{
+  rep_foreach(j, m->owners) if (v->pending[REP_DATA][i][j] || v->pending[REP_META][i][j]) return false;
+  return is_linkto(m->st) && !is_linkto(&v->stat[i]);
+}
+
 /* Notes which children of `ask` have the object. A child that cannot tell has failed. */
 static int
 find_known(struct rep_name *n, struct making *m, uint32_t ask)
@@ -146,6 +164,7 @@ find_known(struct rep_name *n, struct making *m, uint32_t ask)
     return 0;
   rep_view_gfid(n->h, &m->st->gfid, ask, &v);
   m->known = v.ok;
+  rep_foreach(k, v.ok) if (is_old(m, &v, k)) m->old |= 1u << k;
   rep_foreach(i, ask & ~v.ok) if (v.err[i] != ENOENT && v.err[i] != ESTALE) err = child_error(n, i, v.err[i]);
   rep_view_clear(&v);
   return err;
@@ -323,7 +342,9 @@ recreate(struct rep_name *n, struct making *m, uint32_t on)
   last = find_known(n, m, directory || S_ISLNK(m->st->mode) ? on : on & ~m->blamed);
   on &= ~n->failed;
   fresh = directory && !moves ? on : on & ~m->known; /* a directory that is made anew elsewhere is empty, known or not */
-  err = mark_missing(n, m, fresh & ~m->blamed);
+  if (m->old)
+    GI_PROBE("replicate: a linkto file is healed where the file was that had gone");
+  err = mark_missing(n, m, (fresh | (m->old & on)) & ~m->blamed);
   if (err)
     last = err;
   err = make_object(n, m, on & ~n->failed);

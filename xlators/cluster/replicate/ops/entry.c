@@ -123,6 +123,35 @@ same_object(const struct rep_txn *t, const struct gi_fan *fan)
   return best;
 }
 
+/* Of what is made it is known that it has been here before, perhaps: a linkto file, or a file that a rebalance brings back. */
+static bool
+is_known(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_MKNOD && gi_dict_get(fop->xdata, "glusterfs-internal-fop");
+}
+
+/* It is not new and empty. */
+static bool
+was_there(const struct gi_fop *fop, const struct gi_iatt *st)
+{
+  return st->nlink > 1 || st->size > 0 || (st->mode & S_ISVTX) != (fop->args.mode & S_ISVTX);
+}
+
+/* A child that missed the removal of a known object has what it was then, and has given that the name. This is not what was asked for; where
+ * most have it, it is the others that lack it. */
+static uint32_t
+same_made(const struct rep_txn *t, const struct gi_fop *fop, const struct gi_fan *fan)
+{
+  uint32_t same = same_object(t, fan), old = 0;
+
+  if (!is_known(fop))
+    return same;
+  rep_foreach(i, same) if (was_there(fop, &gi_fan_reply(fan, i)->rsp.stat)) old |= 1u << i;
+  if (old && old != same)
+    GI_PROBE("replicate: a copy had the object already that others have made");
+  return weighs_more(old, same & ~old, ~t->accused) ? old : same & ~old;
+}
+
 /* Children where both names were one file already: there POSIX lets a rename do nothing. */
 static uint32_t
 moved_nothing(const struct gi_fan *fan)
@@ -171,7 +200,8 @@ learn_new_object(struct rep_txn *t, struct gi_fop *fop, uint32_t ok, const struc
   if (!inode)
     return;
   rep_inode_type(inode, st->mode);
-  rep_inode_learn(t->rep, inode, &v, t->generation, t->rep->distrusts);
+  if (!is_known(fop) || !was_there(fop, st)) /* else there may be marks */
+    rep_inode_learn(t->rep, inode, &v, t->generation, t->rep->distrusts);
   gi_inode_unref(&inode);
 }
 
@@ -207,20 +237,19 @@ makes_object(const struct gi_fop *fop)
 static uint32_t
 same_outcome(const struct rep_txn *t, const struct gi_fop *fop, const struct gi_fan *fan)
 {
-  return makes_object(fop) ? same_object(t, fan) : fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : ~0u;
+  return makes_object(fop) ? same_made(t, fop, fan) : fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : ~0u;
 }
 
-/* Too few have made it, but one that lacks no change of the directory is among them. Of an object that has been here before, a file that
- * comes back from another replica set or its linkto file, others may still have what it was then. */
+/* Too few have made it, but one that lacks no change of the directory is among them. Of a known object others may still have what it was
+ * then. */
 static void
 note_half_made(struct rep_txn *t, struct gi_fop *fop)
 {
   const struct gi_fan *fan = &rep_fop(t->rep, fop)->fan;
-  uint32_t on = fan->ok & same_object(t, fan);
+  uint32_t on = fan->ok & same_made(t, fop, fan);
   struct gi_inode *inode;
 
-  if (!gi_dict_get(fop->xdata, "glusterfs-internal-fop") || !(t->counters_known || t->dirty_owed) ||
-      !(on & ~t->accused & ~t->rep->arbiter))
+  if (!is_known(fop) || !(t->counters_known || t->dirty_owed) || !(on & ~t->accused & ~t->rep->arbiter))
     return;
   inode = note_made(t, fop, on, &gi_fan_reply(fan, rep_first(on))->rsp.stat);
   if (!inode)
@@ -308,7 +337,7 @@ asked(struct gi_fan *fan)
 static bool
 decided_by_good(const struct rep_txn *t, const struct gi_fop *fop, const struct gi_fan *fan)
 {
-  uint32_t same = fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : same_object(t, fan);
+  uint32_t same = fop->kind == GI_FOP_RENAME ? same_moved(t, fan) : same_made(t, fop, fan);
 
   if (!fan->ok)
     return rep_outcome_claims(fan->err) && (t->half_done || !gi_fan_same_errno(fan, fan->sent));

@@ -288,6 +288,11 @@ create(struct brick *b, struct gi_fop *fop)
   }
   assert_true(gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid));
   brick_make_name(b, &fop->loc.pargfid, fop->loc.name, &gfid);
+  if (gi_dict_get(fop->xdata, "glusterfs-internal-fop") && brick_find_object(b, &gfid)) {
+    brick_find_object(b, &gfid)->stat.nlink++;
+    fop->rsp.stat = brick_find_object(b, &gfid)->stat;
+    return;
+  }
   fop->rsp.stat = brick_make_object(b, &gfid, type | (fop->args.mode & 07777))->stat;
   if (fop->kind == GI_FOP_CREATE)
     gi_fd_bind(fop->fd, &gfid);

@@ -403,6 +403,45 @@ known_object_without_quorum(void **state)
   }
 }
 
+/* The same, and some have missed that the object went: they have what it was then, and it gets one more name. */
+static void
+known_object_is_old(void **state)
+{
+  static const struct {
+    unsigned old, down; /* bit i: brick i */
+    int err;
+    const char *marks[BRICKS];
+  } row[] = {
+      {0, 0, 0, {"", "", ""}},
+      {4, 0, 0, {"2d1,2m1", "2d1,2m1", ""}},
+      {1, 0, 0, {"", "0d1,0m1", "0d1,0m1"}},
+      {3, 0, 0, {"2d1,2m1", "2d1,2m1", ""}}, /* one lacks it, and the others know nothing of a removal */
+      {7, 0, 0, {"", "", ""}},
+      {2, 4, ENOTCONN, {"1d1,1m1,2d1,2m1", "", ""}},
+  };
+
+  for (size_t w = 0; w < GI_ARRAY_LEN(row); w++) {
+    struct rig *r = rig_new(NULL);
+    struct gi_fop *f = rig_entry(r, GI_FOP_MKNOD, 1, "new", NEW);
+    struct gi_gfid gfid = brick_gfid(NEW);
+
+    f->args.mode = S_IFREG | 01000;
+    gi_dict_set_str(gi_fop_xdata(f), "glusterfs-internal-fop", "yes");
+    for (unsigned i = 0; i < BRICKS; i++) {
+      if (row[w].old >> i & 1)
+        brick_make_object(&r->brick[i], &gfid, S_IFREG | 0644);
+      if (row[w].down >> i & 1)
+        rig_down(r, i);
+    }
+    rig_run(r, f);
+    assert_int_equal(f->rsp.ret < 0 ? f->rsp.err : 0, row[w].err);
+    for (unsigned i = 0; i < BRICKS; i++)
+      if (!(row[w].down >> i & 1))
+        rig_marks(r, i, NEW, row[w].marks[i]);
+    rig_free_clean(r);
+  }
+}
+
 /* 5: the marks after it. One failed the operation, so the answer waits for them; they reach one child only. */
 static void
 post_op_fails(struct gi_fop *fop, void *arg)
@@ -716,6 +755,7 @@ main(void)
       cmocka_unit_test(quorum_of_pre_op),
       cmocka_unit_test(quorum_of_operations),
       cmocka_unit_test(known_object_without_quorum),
+      cmocka_unit_test(known_object_is_old),
       cmocka_unit_test(quorum_of_post_op),
       cmocka_unit_test(quorum_of_post_op_of_data),
       cmocka_unit_test(quorum_of_lookup),
