@@ -131,8 +131,10 @@ static int
 make_object(struct sim_client *c, struct gi_inode *dir, const char *name, bool directory, const struct gi_gfid *gfid)
 {
   struct gi_fd *fd = NULL;
-  if (c->cluster->mover) /* as a kernel does: a file that is not yet where its name belongs is found by a lookup */
-    sim_op_lookup(c, dir, name, NULL, NULL);
+  /* As a kernel does: a file that is not yet where its name belongs is found by a lookup, and without an answer nothing is made. */
+  int found = c->cluster->mover ? sim_op_lookup(c, dir, name, NULL, NULL) : 0;
+  if (found < 0 && found != -ENOENT)
+    return found;
   if (directory)
     return sim_op_mkdir_as(c, dir, name, gfid, NULL);
   int ret = sim_op_create_as(c, dir, name, O_RDWR | O_EXCL, gfid, &fd);
