@@ -13,7 +13,7 @@
 
 #define CONN_MAGIC 0xc0221e01u
 
-enum conn_state { CONN_RESOLVING, CONN_CONNECTING, CONN_SHAKING, CONN_UP, CONN_CLOSED };
+enum conn_state { CONN_CONNECTING, CONN_SHAKING, CONN_UP, CONN_CLOSED };
 
 /* A record, or fragment of one, that did not fit where it began. Its bytes are first the tail of the buffer it began in
  * (`part`, from `part_at`), then `rest`. */
@@ -81,7 +81,6 @@ struct gi_conn {
   struct gi_error why;
   char peer[160];
   /* connecting */
-  struct gi_resolve *resolve;
   struct gi_race *race;
   struct gi_timer connect_timer;
   uint64_t connect_timeout;

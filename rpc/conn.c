@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of a connection: resolving, connecting, being up, ending. The owner
+ * The life of a connection: connecting, being up, ending. The owner
  * may close or free it at any point, also from inside a callback; `busy` keeps
  * the memory until the last callback has returned.
  */
@@ -40,10 +40,9 @@ void
 conn_check(const struct gi_conn *c)
 {
   GI_CHECK(c, CONN_MAGIC);
-  GI_ASSERT((c->resolve != NULL) == (c->state == CONN_RESOLVING));
   GI_ASSERT((c->race != NULL) == (c->state == CONN_CONNECTING));
   GI_ASSERT((c->fd >= 0) == (c->state == CONN_SHAKING || c->state == CONN_UP));
-  GI_ASSERT(!c->connect_timer.armed || c->state == CONN_RESOLVING || c->state == CONN_SHAKING);
+  GI_ASSERT(!c->connect_timer.armed || c->state == CONN_SHAKING);
   GI_ASSERT(c->rx.start <= c->rx.end && (!c->rx.buf || c->rx.end <= c->rx.buf->capacity));
   GI_ASSERT((c->tx.count == 0) == (c->tx.queued == 0) && c->tx.count <= c->tx.capacity);
   GI_ASSERT(!c->tx.blocked || (c->state == CONN_UP && c->tx.count > 0));
@@ -137,7 +136,6 @@ shut(struct gi_conn *c)
   conn_tls_bye(c);
   c->state = CONN_CLOSED;
   gi_timer_cancel(&c->connect_timer);
-  gi_resolve_cancel(&c->resolve);
   gi_race_stop(&c->race);
   drop_socket(c);
   conn_tls_drop(c);
@@ -219,9 +217,7 @@ connect_timed_out(void *arg)
   struct gi_conn *c = arg;
   conn_check(c);
   GI_PROBE("connection: connecting timed out");
-  if (c->state == CONN_RESOLVING)
-    conn_fail(c, ETIMEDOUT, "resolve");
-  else if (c->state == CONN_SHAKING)
+  if (c->state == CONN_SHAKING)
     gi_conn_close(c, ETIMEDOUT, "no TLS handshake in time");
 }
 
@@ -240,21 +236,15 @@ conn_up(struct gi_conn *c)
 }
 
 static void
-give_up(struct gi_conn *c, const struct gi_error *why)
-{
-  c->why = *why;
-  shut(c);
-  gi_defer_add(c->r, &c->closing);
-}
-
-static void
 raced(void *arg, int fd, const struct gi_net_address *to, const struct gi_error *err)
 {
   struct gi_conn *c = arg;
   GI_ASSERT(c->state == CONN_CONNECTING);
   c->race = NULL;
   if (fd < 0) {
-    give_up(c, err);
+    c->why = *err;
+    shut(c);
+    gi_defer_add(c->r, &c->closing);
     return;
   }
   net_text(&to->sa, c->peer, sizeof(c->peer));
@@ -266,28 +256,6 @@ raced(void *arg, int fd, const struct gi_net_address *to, const struct gi_error 
   else
     conn_up(c);
   conn_leave(c);
-}
-
-/* False: no address can be tried, and `err` says why. */
-static bool
-race(struct gi_conn *c, const struct gi_net_address *address, unsigned n, struct gi_error *err)
-{
-  c->race = gi_race_start(c->r, address, n, c->connect_timeout, raced, c, err);
-  if (c->race)
-    c->state = CONN_CONNECTING;
-  return c->race != NULL;
-}
-
-static void
-resolved(void *arg, const struct gi_net_address *address, unsigned n, const struct gi_error *err)
-{
-  struct gi_conn *c = arg;
-  struct gi_error why = *err;
-  GI_ASSERT(c->state == CONN_RESOLVING);
-  c->resolve = NULL;
-  gi_timer_cancel(&c->connect_timer);
-  if (!race(c, address, n, &why))
-    give_up(c, &why);
 }
 
 static struct gi_conn *
@@ -312,33 +280,26 @@ conn_new(struct gi_reactor *r, const struct gi_conn_ops *ops, void *arg)
 }
 
 struct gi_conn *
-gi_conn_connect(struct gi_reactor *r, const char *host, int port, const struct gi_conn_ops *ops, void *arg,
-                struct gi_error *err)
+gi_conn_connect_any(struct gi_reactor *r, const char *const *hosts, unsigned n, int port, const struct gi_conn_ops *ops,
+                    void *arg, struct gi_error *err)
 {
   struct gi_conn *c = conn_new(r, ops, arg);
-  struct gi_net_address address[GI_ADDRESSES];
   struct gi_error why = {0};
-  unsigned n = 0;
-  snprintf(c->peer, sizeof(c->peer), "%s:%d", host, port);
-  if (host[0] == '/') {
-    n = net_unix(host, &address[0], &why) == 0 ? 1 : 0;
-  } else {
-    n = (unsigned)gi_net_numeric(host, port, address, GI_ADDRESSES);
-    if (n == 0 && gi_net_is_name(host)) {
-      c->state = CONN_RESOLVING;
-      gi_timer_set(&c->connect_timer, c->connect_timeout);
-      c->resolve = gi_resolve_start(r, host, port, resolved, c);
-      return c;
-    }
-    if (n == 0)
-      gi_error_set(&why, EINVAL, "host name of %zu bytes", strlen(host));
-  }
-  if (race(c, address, n, &why))
+  snprintf(c->peer, sizeof(c->peer), "%s:%d", hosts[0], port);
+  c->race = gi_race_start(r, hosts, n, port, c->connect_timeout, raced, c, &why);
+  if (c->race)
     return c;
   gi_error_set(err, why.code, "%s", why.text);
   c->state = CONN_CLOSED;
   gi_conn_free(&c);
   return NULL;
+}
+
+struct gi_conn *
+gi_conn_connect(struct gi_reactor *r, const char *host, int port, const struct gi_conn_ops *ops, void *arg,
+                struct gi_error *err)
+{
+  return gi_conn_connect_any(r, &host, 1, port, ops, arg, err);
 }
 
 struct gi_conn *
@@ -404,9 +365,7 @@ gi_conn_set_connect_timeout(struct gi_conn *c, uint64_t ns)
 {
   GI_CHECK(c, CONN_MAGIC);
   c->connect_timeout = ns;
-  if (c->state == CONN_RESOLVING)
-    gi_timer_set(&c->connect_timer, ns);
-  else if (c->state == CONN_CONNECTING)
+  if (c->state == CONN_CONNECTING)
     gi_race_set_limit(c->race, ns);
 }
 

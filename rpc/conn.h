@@ -85,6 +85,9 @@ extern const struct gi_metric gi_conn_metrics[]; /* names its members */
  * or to a unix path (host starts with '/'). NULL and err if it fails at once. */
 struct gi_conn *gi_conn_connect(struct gi_reactor *r, const char *host, int port, const struct gi_conn_ops *ops, void *arg,
                                 struct gi_error *err);
+/* The same to whichever of n hosts takes the connection first (race.h): they are one machine's, or the owner sees whose it is. */
+struct gi_conn *gi_conn_connect_any(struct gi_reactor *r, const char *const *hosts, unsigned n, int port,
+                                    const struct gi_conn_ops *ops, void *arg, struct gi_error *err);
 /* Wraps an accepted socket. */
 struct gi_conn *gi_conn_accept(struct gi_reactor *r, int fd, const struct gi_conn_ops *ops, void *arg);
 /* Queues one record: the record mark is added. `head` is copied, `payload` (may be NULL) is referenced until sent. Leaves at

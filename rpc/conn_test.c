@@ -6,6 +6,7 @@
 #include "rpc/conn.h"
 #include "libglusterish/mem.h"
 #include "rpc/net.h"
+#include "tests/unit/hole.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -665,15 +666,8 @@ test_addresses_race(void **state)
   struct bench *b = bench_new(NULL);
   struct gi_net_ops net = gi_net_kernel;
   struct gi_error err = {0};
-  struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons((uint16_t)gi_listener_port(b->l))};
-  int hole[8];
-  inet_pton(AF_INET, "127.0.0.86", &sa.sin_addr);
-  for (unsigned i = 0; i < GI_ARRAY_LEN(hole); i++)
-    hole[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-  assert_int_equal(bind(hole[0], (struct sockaddr *)&sa, sizeof(sa)), 0);
-  assert_int_equal(listen(hole[0], 0), 0);
-  for (unsigned i = 1; i < GI_ARRAY_LEN(hole); i++)
-    assert_true(connect(hole[i], (struct sockaddr *)&sa, sizeof(sa)) == 0 || errno == EINPROGRESS);
+  struct hole hole;
+  hole_open(&hole, "127.0.0.86", gi_listener_port(b->l));
   net.resolve = three_addresses;
   b->r->net = &net;
   b->client.conn = gi_conn_connect(b->r, "some.host", gi_listener_port(b->l), &ops, &b->client, &err);
@@ -685,9 +679,31 @@ test_addresses_race(void **state)
   b->client.conn = gi_conn_connect(b->r, "some.host", gi_listener_port(b->l), &ops, &b->client, &err);
   turns(b, 5); /* and it may be gone while they race */
   gi_conn_free(&b->client.conn);
-  for (unsigned i = 0; i < GI_ARRAY_LEN(hole); i++)
-    close(hole[i]);
+  hole_close(&hole);
   b->r->net = NULL;
+  bench_free(b);
+}
+
+/* Who has an address does not wait for the name beside it. */
+static void
+test_hosts_race(void **state)
+{
+  static const char *const hosts[] = {"some.host", "127.0.0.87", "127.0.0.1"};
+  struct bench *b = bench_new(NULL);
+  struct gi_net_ops net = gi_net_kernel;
+  struct gi_error err = {0};
+  net.resolve = slow_resolve;
+  b->r->net = &net;
+  dead = true;
+  b->client.conn = gi_conn_connect_any(b->r, hosts, 3, gi_listener_port(b->l), &ops, &b->client, &err);
+  until(b, &b->client.connected, 1);
+  gi_conn_free(&b->client.conn);
+  gi_conn_free(&b->server.conn);
+  b->client.conn = gi_conn_connect_any(b->r, hosts, 2, gi_listener_port(b->l), &ops, &b->client, &err);
+  turns(b, 5);
+  assert_int_equal(b->client.connected, 1); /* the address refuses */
+  dead = false;
+  until(b, &b->client.connected, 2);
   bench_free(b);
 }
 
@@ -746,6 +762,7 @@ main(void)
       cmocka_unit_test(test_resolving),
       cmocka_unit_test(test_dead_name_service),
       cmocka_unit_test(test_addresses_race),
+      cmocka_unit_test(test_hosts_race),
       cmocka_unit_test(test_linearize),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -619,7 +619,7 @@ static const struct gi_conn_ops conn_ops = {
 };
 
 void
-gi_rpc_client_connect(struct gi_rpc_client *c, const char *host, int port)
+gi_rpc_client_connect_any(struct gi_rpc_client *c, const char *const *hosts, unsigned n, int port)
 {
   struct gi_error err = {0};
   GI_CHECK(c, CLIENT_MAGIC);
@@ -628,13 +628,19 @@ gi_rpc_client_connect(struct gi_rpc_client *c, const char *host, int port)
   lose_connection(c);
   if (!gi_list_empty(&c->failed))
     gi_defer_add(c->r, &c->fail);
-  c->conn = gi_conn_connect(c->r, host, port, &conn_ops, c, &err);
-  if (c->conn && c->cfg.tls && host[0] != '/')
+  c->conn = gi_conn_connect_any(c->r, hosts, n, port, &conn_ops, c, &err);
+  if (c->conn && c->cfg.tls && hosts[0][0] != '/')
     gi_conn_set_tls(c->conn, c->cfg.tls, false);
   if (c->conn)
     return;
   gi_log(GI_LOG_INFO, c->cfg.name, GI_MSG_RPC_CLIENT + 5, "cannot connect: %s", err.text);
   gi_defer_add(c->r, &c->down);
+}
+
+void
+gi_rpc_client_connect(struct gi_rpc_client *c, const char *host, int port)
+{
+  gi_rpc_client_connect_any(c, &host, 1, port);
 }
 
 void

@@ -62,6 +62,8 @@ void gi_rpc_client_set_tls(struct gi_rpc_client *c, struct gi_tls *tls); /* of t
 /* Connect now to host:port (or unix path); ends in `up` or `down`, never before this returns. A connection that still exists is
  * dropped without `down`; its outstanding calls are answered with -ENOTCONN. */
 void gi_rpc_client_connect(struct gi_rpc_client *c, const char *host, int port);
+/* The same to whichever of n hosts takes the connection first; none is a path. */
+void gi_rpc_client_connect_any(struct gi_rpc_client *c, const char *const *hosts, unsigned n, int port);
 /* Calls fn after the current backoff delay: the owner then decides where to connect (portmap first). Connecting by hand before
  * that cancels it. */
 void gi_rpc_client_retry_later(struct gi_rpc_client *c, void (*fn)(struct gi_rpc_client *c, void *arg));

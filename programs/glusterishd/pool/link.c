@@ -5,12 +5,16 @@
  *
  *   connected -> GREET -> (to the pool) PROVE -> ready
  *
+ * All addresses of the node are tried at once, each time another one first, as
+ * somebody else may answer at one of them.
+ *
  * Where there are credentials of TLS each address is tried with them first. A
  * node that was away, or is new, may not have those that the others demand by
  * now: it proves itself without, and asks for them before anything else.
  */
 #include "programs/glusterishd/pool/credential.h"
 #include "programs/glusterishd/pool/pool.h"
+#include "rpc/race.h"
 #include "rpc/rpc-client.h"
 
 #include <arpa/inet.h>
@@ -29,7 +33,7 @@ struct gd_link {
   struct gd *gd;
   struct gi_rpc_client *rpc;
   char **hosts;
-  unsigned nhosts, next;
+  unsigned nhosts, next; /* attempts so far since it was ready: the host of that number is the first of the next one */
   int port;
   bool to_pool, ready;
   bool begins;         /* without TLS where that is demanded: credentials are all that is asked for */
@@ -188,7 +192,8 @@ gd_node_call(struct gd_node *n, json_t *request, unsigned timeout_ms, gd_call_fn
 static void
 give_up(struct gd_link *l, const char *why)
 {
-  gi_log(GI_LOG_WARNING, GD_NAME, MSG, "node %s: %s", l->hosts[(l->next + l->nhosts - 1) % l->nhosts], why);
+  const struct gi_conn *c = gi_rpc_client_conn(l->rpc);
+  gi_log(GI_LOG_WARNING, GD_NAME, MSG, "node %s: %s", c ? gi_conn_peer(c) : l->hosts[0], why);
   gi_rpc_client_disconnect(l->rpc, why);
 }
 
@@ -396,10 +401,15 @@ connect_next(struct gi_rpc_client *c, void *arg)
 {
   struct gd_link *l = arg;
   bool plain = l->next / l->nhosts % 2 && may_be_plain(l);
+  const char *hosts[GI_ADDRESSES];
+  unsigned n = l->nhosts < GI_ADDRESSES ? l->nhosts : GI_ADDRESSES;
+  for (unsigned i = 0; i < n; i++)
+    hosts[i] = l->hosts[(l->next + i) % l->nhosts];
+  l->next++;
   l->had_tls = l->gd->tls != NULL;
   l->plain_for = 0;
   gi_rpc_client_set_tls(l->rpc, plain ? NULL : l->gd->tls);
-  gi_rpc_client_connect(l->rpc, l->hosts[l->next++ % l->nhosts], l->port);
+  gi_rpc_client_connect_any(l->rpc, hosts, n, l->port);
 }
 
 void
