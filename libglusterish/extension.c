@@ -192,11 +192,13 @@ const struct gi_extension gi_extensions[] = {
      "brick that "
      "begins so, as text. A brick that has none has no such attribute."},
     {NULL,
-     {GI_MOUNTS_KEY},
-     "virtual attribute of the root",
-     "rebalance",
+     {GI_MOUNTS_KEY, GI_OTHER_MOUNTS_KEY},
+     "virtual attribute of the root, and dict of the answer",
+     "rebalance; brick",
      "0.1",
-     "Processes that have the brick mounted: of each a big-endian 64-bit number, which is the same on all bricks."},
+     "Processes that have the brick mounted: of each a big-endian 64-bit number, which is the same on all bricks. And how many "
+     "of them are "
+     "not ours."},
     {NULL,
      {GI_UNDER_WAY_KEY},
      "virtual attribute of the root, and xdata of the question for it",

@@ -62,6 +62,7 @@
 #define GI_GFID_KEY "glusterish.gfid:"
 #define GI_GFID_BEGINNING 18u /* characters behind it */
 #define GI_MOUNTS_KEY "glusterish.mounts"
+#define GI_OTHER_MOUNTS_KEY "glusterish.mounts.others"
 #define GI_UNDER_WAY_KEY "glusterish.under-way"
 #define GI_UNDER_WAY_MAX 64u /* operations in one question */
 

@@ -95,6 +95,13 @@ is "$(find "$WORK"/bricks/*/ -path '*/.glusterfs' -prune -o -name 'file*' -size 
 holes=$(find "$WORK/bricks" -path '*/.glusterfs' -prune -o -name holes -size +0 -printf '%k\n')
 [ "$holes" -lt 1000 ] && pass "a file with holes has them" || fail "a file with holes has them" "$holes KiB"
 
+# All files are where they belong, or have linkto files there: who finds nothing where a name belongs need not search.
+hash_of() { getfattr -h --absolute-names --only-values -n trusted.glusterfs.dht.committed "$WORK/bricks/$1" 2>/dev/null | tr -d '\0'; }
+layout_hashes() { find "$WORK"/bricks/{v-1,v-2,new-1,new-2} -name .glusterfs -prune -o -type d -print0 | xargs -0 getfattr -h --absolute-names --only-values -n trusted.glusterfs.dht | od -An -v -tu4 --endian=big -w16 | awk '{print $1}' | sort -u; }
+like "$(hash_of v-1)" '^[0-9]{2,10}$' "the root has a commit hash"
+is "$(for b in v-1 v-2 new-1 new-2; do hash_of $b; echo; done | sort -u)" "$(hash_of v-1)" "on all bricks the same"
+is "$(layout_hashes)" "$(hash_of v-1)" "and so have all layouts"
+
 touch "$WORK/unlock" && wait "$holder"
 nok "and then is not" locked
 

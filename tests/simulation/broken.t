@@ -67,6 +67,7 @@ take back marks without fsync of the sinks|29|--workload register --mishaps powe
 take the word of a write-out|2|--workload register --mishaps disk-refuses,power-loss
 take what memory has for what the disk has|211|--workload register --mishaps disk-faults,power-loss
 tell who is away only in the post-op|7|--workload register --mishaps brick-crash,cut,partition
+trust layouts before files have moved|1|--workload moved --mishaps none
 END
 }
 

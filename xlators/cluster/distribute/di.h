@@ -55,19 +55,21 @@ struct di {
   uint32_t magic;
   struct gi_xlator *x;
   unsigned n; /* subvolumes */
-  char *layout_key, *linkto_key, *mds_key, *commit_key, *note_key;
-  char *size_domain; /* of the locks that keep the sizes of files in blocks: the name of features/shard above */
+  char *layout_key, *linkto_key, *mds_key, *note_key;
+  char *commit_key, *committed_key; /* the volume's commit hash at the root: after a rebalance of GlusterFS, and after ours */
+  char *size_domain;                /* of the locks that keep the sizes of files in blocks: the name of features/shard above */
   struct di_munge munge;
-  uint64_t up, heard;  /* subvolumes that can serve; that have said anything */
-  uint64_t leaving;    /* subvolumes that get no new files: decommissioned */
-  uint64_t joining;    /* came to the running graph, and have not been heard of: what needs all waits for a moment */
-  bool announced;      /* CHILD_UP was sent */
-  uint32_t commit;     /* the volume's commit hash; 1: it has none */
-  uint32_t generation; /* layouts of another one are asked for again */
-  uint64_t owners;     /* lock owners given out */
-  bool shrunk;         /* a subvolume has left: what is known may name it */
-  uint32_t sets;       /* how often the set of subvolumes was exchanged */
-  unsigned busy;       /* tasks, and questions of our own, under way: subvolumes keep their numbers */
+  uint64_t up, heard;    /* subvolumes that can serve; that have said anything */
+  uint64_t leaving;      /* subvolumes that get no new files: decommissioned */
+  uint64_t joining;      /* came to the running graph, and have not been heard of: what needs all waits for a moment */
+  bool announced;        /* CHILD_UP was sent */
+  uint32_t commit;       /* the volume's commit hash, or DI_NO_COMMIT … */
+  uint64_t commit_asked; /* … when it was asked for because a directory has another one; 0: never */
+  uint32_t generation;   /* layouts of another one are asked for again */
+  uint64_t owners;       /* lock owners given out */
+  bool shrunk;           /* a subvolume has left: what is known may name it */
+  uint32_t sets;         /* how often the set of subvolumes was exchanged */
+  unsigned busy;         /* tasks, and questions of our own, under way: subvolumes keep their numbers */
   bool draining;
   struct gi_list waiting; /* struct gi_fop.link: until the set of subvolumes has been exchanged */
   struct gi_defer settle;
@@ -238,6 +240,7 @@ bool di_is_bare(const struct di *d, const struct gi_iatt *a, const struct gi_dic
 /* The subvolume that the linkto file of a lookup's reply names; -1: none that is known. */
 int di_linkto_target(const struct di *d, const struct gi_fop *reply);
 void di_add_keys(const struct di *d, struct gi_dict *xdata);
+void di_add_root_keys(const struct di *d, struct gi_dict *xdata);
 void di_strip_keys(const struct di *d, struct gi_fop *fop);
 
 /* Finds out where an inode is, or what the layout of the directory is. 0 or errno. */
@@ -438,9 +441,9 @@ void di_heal_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid
 void di_name_mds(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, struct di_inode *i, const struct gi_gfid *gfid);
 /* Adds to the mark of the subvolume that counts. 0 or errno. */
 int di_mark(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, int32_t by);
-/* Gives it a new layout, unless what it has is the one that it would get; without a commit hash. Under the lock of its layout.
- * 0 or errno. */
-int di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid);
+/* Gives it a new layout with that commit hash (or DI_NO_COMMIT), unless what it has is the one that it would get. Under the lock of its
+ * layout. 0 or errno. */
+int di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid, uint32_t commit);
 
 /* ---- rebalance (rebalance/rebalance.c) ---- */
 

@@ -106,6 +106,7 @@ make_keys(struct di *d)
   d->linkto_key = gi_asprintf("%s.linkto", prefix);
   d->mds_key = gi_asprintf("%s.mds", prefix);
   d->commit_key = gi_asprintf("%s.commithash", prefix);
+  d->committed_key = gi_asprintf("%s.committed", prefix);
   d->note_key = gi_asprintf("%s.rename", prefix);
 }
 
@@ -129,6 +130,7 @@ di_free(struct gi_xlator *x)
   gi_free(d->linkto_key);
   gi_free(d->mds_key);
   gi_free(d->commit_key);
+  gi_free(d->committed_key);
   gi_free(d->note_key);
   gi_free(d->size_domain);
   d->magic = 0;
@@ -149,7 +151,7 @@ di_init(struct gi_xlator *x, struct gi_error *err)
   d->magic = DI_MAGIC;
   d->x = x;
   d->n = x->nchildren;
-  d->commit = 1;
+  d->commit = DI_NO_COMMIT;
   d->generation = 1;
   x->private = d;
   x->metrics = &d->metrics;

@@ -23,9 +23,16 @@ di_add_keys(const struct di *d, struct gi_dict *xdata)
 }
 
 void
+di_add_root_keys(const struct di *d, struct gi_dict *xdata)
+{
+  gi_dict_set_int(xdata, d->commit_key, 16);
+  gi_dict_set_int(xdata, d->committed_key, 16);
+}
+
+void
 di_strip_keys(const struct di *d, struct gi_fop *fop)
 {
-  const char *const keys[] = {d->linkto_key, d->layout_key, d->mds_key, d->commit_key, d->note_key};
+  const char *const keys[] = {d->linkto_key, d->layout_key, d->mds_key, d->commit_key, d->committed_key, d->note_key};
 
   for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++)
     if (gi_dict_get(fop->rsp.xdata, keys[i]))
@@ -94,7 +101,7 @@ lookup_fop(struct di *d, struct gi_fop *fop, const struct gi_loc *loc)
     h->xdata = gi_dict_ref(fop->xdata);
   di_add_keys(d, gi_fop_xdata(h));
   if (gi_gfid_is_root(&loc->gfid))
-    gi_dict_set_int(gi_fop_xdata(h), d->commit_key, 16);
+    di_add_root_keys(d, gi_fop_xdata(h));
   return h;
 }
 
@@ -175,7 +182,8 @@ reply_of(const struct di_found *f, uint64_t child)
   return gi_fan_reply(&f->ask.fan, (unsigned)child);
 }
 
-/* The volume's commit hash, decimal text at the root after a rebalance. It has none if nobody has it, or they differ. */
+/* The volume's commit hash, decimal text at the root after a rebalance. It has none if nobody has it, or they differ. GlusterFS begins a
+ * rebalance without taking ours away. */
 static void
 learn_commit(struct di *d, const struct di_found *f)
 {
@@ -186,14 +194,15 @@ learn_commit(struct di *d, const struct di_found *f)
     const char *text;
     uint64_t v;
 
-    if (!gi_dict_get_str(reply_of(f, i)->rsp.xdata, d->commit_key, &text))
+    if (!gi_dict_get_str(reply_of(f, i)->rsp.xdata, d->commit_key, &text) &&
+        !gi_dict_get_str(reply_of(f, i)->rsp.xdata, d->committed_key, &text))
       continue;
     v = strtoull(text, NULL, 10);
-    all = (all && v != all) || v > UINT32_MAX ? 1 : v;
-    if (all <= 1)
+    all = (all && v != all) || v > UINT32_MAX ? DI_NO_COMMIT : v;
+    if (all <= DI_NO_COMMIT)
       break;
   }
-  d->commit = all > 1 ? (uint32_t)all : 1;
+  d->commit = all > DI_NO_COMMIT ? (uint32_t)all : DI_NO_COMMIT;
 }
 
 static void

@@ -16,8 +16,6 @@
 /* ---- a new layout ---- */
 
 #define PATH_MAX_BYTES 4096
-/* The commit hash of a layout that the directory was not made with, and to which its files were not moved: none has it. */
-#define NO_COMMIT 1
 
 /* The path of a directory from what is known of its ancestors, written from the end of `buf`; NULL: one is not known. */
 static const char *
@@ -161,7 +159,7 @@ heal_layout(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const st
   di_found_end(&f);
   write = bare_of(l);
   if (!l->whole) {
-    di_keep_layout(d, di_inode_of(d, inode), di_layout_make(d, fop, loc, gfid, di_all(d), NO_COMMIT));
+    di_keep_layout(d, di_inode_of(d, inode), di_layout_make(d, fop, loc, gfid, di_all(d), DI_NO_COMMIT));
     l = di_inode_of(d, inode)->layout;
     write = di_all(d);
   } else {
@@ -181,13 +179,17 @@ out:
   gi_inode_unref(&inode);
 }
 
+/* Without a commit hash: that the directory was made with its layout is not forgotten. */
 static bool
-same_ranges(const struct di_layout *a, const struct di_layout *b)
+as_wanted(const struct di_layout *have, const struct di_layout *want)
 {
-  for (unsigned i = 0; i < a->n; i++)
-    if (a->range[i].err || a->range[i].commit > 1 || a->range[i].start != b->range[i].start ||
-        a->range[i].stop != b->range[i].stop)
+  for (unsigned i = 0; i < have->n; i++) {
+    const struct di_range *a = &have->range[i], *b = &want->range[i];
+
+    if (a->err || a->start != b->start || a->stop != b->stop ||
+        (b->commit > DI_NO_COMMIT ? a->commit != b->commit : a->commit > DI_NO_COMMIT))
       return false;
+  }
   return true;
 }
 
@@ -208,7 +210,7 @@ set_by_user(const struct di *d, const struct di_layout *l)
 }
 
 int
-di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid)
+di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid, uint32_t commit)
 {
   struct gi_inode *inode = gi_inode_get(d->x->graph, gfid);
   struct gi_loc dir = {.gfid = *gfid, .inode = inode};
@@ -228,9 +230,9 @@ di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, cons
   }
   have = err ? NULL : di_layout_known(d, inode);
   if (!err && !(have && set_by_user(d, have))) {
-    want = di_layout_make(d, fop, loc, gfid, di_all(d), NO_COMMIT);
+    want = di_layout_make(d, fop, loc, gfid, di_all(d), commit);
     have = di_layout_known(d, inode);
-    if (!have || !same_ranges(have, want))
+    if (!have || !as_wanted(have, want))
       err = write_ranges(d, fop, gfid, want, di_all(d));
     di_keep_layout(d, di_inode_of(d, inode), want);
   }

@@ -12,6 +12,9 @@
 
 #define DI_MAX 64 /* subvolumes */
 #define DI_LAYOUT_BYTES 16
+/* The commit hash of a layout that the directory was not made with, and to which its files were not moved: no volume has it. 0: the
+ * directory was made with the layout. */
+#define DI_NO_COMMIT 1
 
 struct di_range {
   uint32_t commit, type, start, stop; /* both ends belong to it; start = stop = 0: none */

@@ -127,13 +127,21 @@ found_dir(struct di *d, struct gi_fop *fop, struct di_found *f)
   return GI_ANSWERED;
 }
 
-/* The directory has the layout that it was made with: a file elsewhere than where its name belongs has a linkto file there. */
+/* Its files have been moved to where they belong by this layout. */
+static bool
+is_committed(const struct di *d, const struct di_layout *l)
+{
+  return l->committed && l->commit == d->commit && d->commit > DI_NO_COMMIT;
+}
+
+/* The directory has the layout that it was made with, or that its files were moved to: a file elsewhere than where its name belongs has a
+ * linkto file there. */
 static bool
 announces(const struct di *d, const struct gi_inode *dir)
 {
   const struct di_layout *l = di_layout_known(d, dir);
 
-  return l && l->whole && l->committed && l->commit == 0;
+  return l && l->whole && l->committed && (l->commit == 0 || is_committed(d, l));
 }
 
 /* The subvolume where the name belongs says that it is not there: so one that is down cannot have it. */
@@ -408,8 +416,27 @@ conclusive(const struct di *d, const struct di_layout *l)
   if (!l || !l->whole)
     return false;
   if (di_opts(d)->lookup_optimize)
-    return l->committed && l->commit == d->commit && d->commit > 1;
+    return is_committed(d, l);
   return di_unhashed(d) == DI_UNHASHED_NO;
+}
+
+#define COMMIT_PAUSE (10 * GI_NSEC_PER_SEC)
+
+/* The rebalance that gave the directory its layout may have ended since the root was looked at. */
+static void
+renew_commit(struct di *d, struct gi_fop *fop, const struct gi_inode *dir)
+{
+  const struct di_layout *l = di_layout_known(d, dir);
+  uint64_t now = gi_now(d->x->reactor);
+  struct gi_inode *root;
+
+  if (!l || !l->committed || l->commit <= DI_NO_COMMIT || l->commit == d->commit ||
+      (d->commit_asked && now - d->commit_asked < COMMIT_PAUSE))
+    return;
+  d->commit_asked = now;
+  root = gi_inode_get(d->x->graph, &gi_gfid_root);
+  GI_IGNORE(di_locate(d, fop, root)); /* then it is searched */
+  gi_inode_unref(&root);
 }
 
 /* The subvolume where the name belongs says that it is not there. That is enough if what is known of the directory says so, and is what that
@@ -418,11 +445,13 @@ conclusive(const struct di *d, const struct di_layout *l)
 static bool
 is_nowhere(struct di *d, struct gi_fop *fop, struct gi_inode *dir, unsigned hashed)
 {
-  const struct di_layout *l = di_layout_known(d, dir);
   struct gi_loc loc = {.gfid = dir->gfid, .inode = dir};
+  const struct di_layout *l;
   struct di_range was, is;
 
-  if (!conclusive(d, l))
+  renew_commit(d, fop, dir);
+  l = di_layout_known(d, dir);
+  if (!conclusive(d, l) || di_hashed(d, l, fop->loc.name) != (int)hashed)
     return false;
   was = l->range[hashed];
   is = di_range_ask(d, fop, &loc, hashed);
@@ -511,7 +540,7 @@ di_lookup(struct gi_xlator *x, struct gi_fop *fop)
   di_add_keys(d, gi_fop_xdata(fop));
   if (!fop->loc.name) {
     if (gi_gfid_is_root(gi_fop_gfid(fop)))
-      gi_dict_set_int(gi_fop_xdata(fop), d->commit_key, 16);
+      di_add_root_keys(d, gi_fop_xdata(fop));
     return di_run(d, fop, by_gfid);
   }
   l = di_layout_known(d, gi_loc_parent(fop, &fop->loc));

@@ -38,11 +38,13 @@ say_root(struct gi_fop *fop, void *arg)
   fop->rsp.stat.gfid = gi_gfid_root;
 }
 
+static const char *told_in = KEY ".commithash"; /* by GlusterFS */
+
 static void
 say_commit(struct gi_fop *fop, void *arg)
 {
   say_root(fop, arg);
-  gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".commithash", "4711");
+  gi_dict_set_str(gi_fop_rsp_xdata(fop), told_in, "4711");
 }
 
 /* The volume has the commit hash 4711, and so has the directory. */
@@ -57,7 +59,7 @@ stack_committed(void)
   f->loc.gfid = gi_gfid_root;
   fake_submit(s, f);
   assert_int_equal(f->rsp.ret, 0);
-  assert_null(gi_dict_get(f->rsp.xdata, KEY ".commithash"));
+  assert_null(gi_dict_get(f->rsp.xdata, told_in));
   fake_forget_seen(s);
   return s;
 }
@@ -84,15 +86,22 @@ nothing_in_it(struct fake_stack *s)
 static void
 test_committed_layout_is_conclusive(void **state)
 {
-  struct fake_stack *s = stack_committed();
-  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
+  static const char *const keys[] = {KEY ".commithash", KEY ".committed"};
 
-  nothing_in_it(s);
-  fake_submit(s, f);
-  assert_int_equal(f->rsp.err, ENOENT);
-  assert_int_equal(s->nseen, 2);
-  assert_int_equal(fake_count(s, 1, GI_FOP_LOOKUP), 2);
-  fake_stack_free(s);
+  for (unsigned k = 2; k-- > 0;) {
+    struct fake_stack *s;
+    struct gi_fop *f;
+
+    told_in = keys[k];
+    s = stack_committed();
+    f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
+    nothing_in_it(s);
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.err, ENOENT);
+    assert_int_equal(s->nseen, 2);
+    assert_int_equal(fake_count(s, 1, GI_FOP_LOOKUP), 2);
+    fake_stack_free(s);
+  }
 }
 
 /* A rebalance has written another layout, and moved the file. */
@@ -170,6 +179,41 @@ test_commit_is_withdrawn(void **state)
   fake_stack_free(s);
 }
 
+/* The root of a volume that had no commit hash when it was looked at. */
+static void
+say_root_or_nothing(struct gi_fop *fop, void *arg)
+{
+  if (!fop->loc.name && gi_gfid_is_root(gi_fop_gfid(fop)))
+    say_commit(fop, arg);
+  else
+    say_nothing_in_it(fop, arg);
+}
+
+/* A rebalance has ended since: the root is asked when a directory has another one, and then what is missing is asked for at one subvolume. A
+ * directory of a rebalance that did not end well does not have the root asked all the time. */
+static void
+test_commit_is_learned_later(void **state)
+{
+  static const uint32_t commits[] = {4711, 4712};
+
+  for (unsigned k = 0; k < 2; k++) {
+    struct fake_stack *s = stack_with_dir(4, commits[k]);
+
+    for (unsigned i = 0; i < 4; i++)
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_root_or_nothing, .arg = &parts[i]});
+    for (unsigned n = 0; n < 2; n++) {
+      struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
+
+      fake_forget_seen(s);
+      fake_submit(s, f);
+      assert_int_equal(f->rsp.err, ENOENT);
+      /* the name and a part of the layout, or the name where it belongs and everywhere; before that the root */
+      assert_int_equal(s->nseen, (k == 0 ? 2 : 1 + 4) + (n == 0 ? 4 : 0));
+    }
+    fake_stack_free(s);
+  }
+}
+
 /* ---- a directory that gets a layout later ---- */
 
 static void
@@ -210,9 +254,13 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_missing_name_is_searched), cmocka_unit_test(test_committed_layout_is_conclusive),
-      cmocka_unit_test(test_layout_that_was_is_not),   cmocka_unit_test(test_another_one_was_asked),
-      cmocka_unit_test(test_commit_is_withdrawn),      cmocka_unit_test(test_healed_layout_is_not_committed),
+      cmocka_unit_test(test_missing_name_is_searched),
+      cmocka_unit_test(test_committed_layout_is_conclusive),
+      cmocka_unit_test(test_layout_that_was_is_not),
+      cmocka_unit_test(test_another_one_was_asked),
+      cmocka_unit_test(test_commit_is_withdrawn),
+      cmocka_unit_test(test_commit_is_learned_later),
+      cmocka_unit_test(test_healed_layout_is_not_committed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

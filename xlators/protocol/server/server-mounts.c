@@ -31,15 +31,20 @@ sv_tell_mounts(struct server *sv, struct gi_fop *fop)
   const struct sv_client *asks = fop->caller.client;
   GI_CLEANUP_FREE uint8_t *bytes = gi_alloc((size_t)SV_MOUNTS_MAX * 8);
   uint32_t len = 0;
+  int64_t others = 0;
   GI_CHECK(asks, SV_CLIENT_MAGIC);
   gi_list_foreach(c, &sv->clients, struct sv_client, link) {
-    if (c->bound != asks->bound || !sv_is_mount(c->process_name ? c->process_name : "") || len == SV_MOUNTS_MAX * 8)
+    if (c->bound != asks->bound || !sv_is_mount(c->process_name ? c->process_name : ""))
+      continue;
+    others += !c->ours;
+    if (len == SV_MOUNTS_MAX * 8)
       continue;
     gi_be64_store(bytes + len, sv_number_of(c->uid));
     len += 8;
   }
   fop->rsp.dict = gi_dict_new();
   gi_dict_set_bin(fop->rsp.dict, GI_MOUNTS_KEY, bytes, len);
+  gi_dict_set_int(fop->rsp.dict, GI_OTHER_MOUNTS_KEY, others);
   gi_fop_ok(fop, (int32_t)len);
   sv_done(fop, sv);
 }

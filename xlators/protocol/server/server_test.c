@@ -89,6 +89,7 @@ test_mounts(void **state)
   struct bench *b = bench_new("option auth.login.child-0.allow joe\noption auth.login.joe.password s\n",
                               "option username joe\noption password s\n", true);
   static const int32_t pids[] = {GI_PID_REBALANCE, 17};
+  int64_t others = 0;
 
   for (unsigned i = 0; i < 2; i++) {
     struct gi_fop *f = fake_fop(b->client, GI_FOP_GETXATTR);
@@ -97,6 +98,8 @@ test_mounts(void **state)
     f->caller.pid = pids[i];
     bench_submit(b, f);
     assert_int_equal(f->rsp.ret >= 0 && gi_dict_get(f->rsp.dict, GI_MOUNTS_KEY), i == 0);
+    assert_int_equal(f->rsp.ret >= 0 && gi_dict_get_int(f->rsp.dict, GI_OTHER_MOUNTS_KEY, &others), i == 0);
+    assert_int_equal(others, 0);
     assert_int_equal(fake_count(b->server, 0, GI_FOP_GETXATTR), i);
   }
   bench_free(b);

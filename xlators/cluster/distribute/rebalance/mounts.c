@@ -5,6 +5,9 @@
  * Until then it would rename and remove directories on the old subvolumes alone,
  * and search files there. So the rebalance begins when all mounts that one
  * subvolume has are connected to the others too.
+ *
+ * A mount of GlusterFS, or one whose bricks are of GlusterFS, may make a name
+ * where it belonged by an older layout.
  */
 #include "xlators/cluster/distribute/rebalance/rebalance.h"
 
@@ -67,26 +70,50 @@ behind(const struct di *d, const struct mounts *m, uint64_t told)
   return n;
 }
 
+static void
+ask_all(struct di_reb *r, struct di_ask *ask)
+{
+  struct gi_fop *fop = di_helper(r->base, GI_FOP_GETXATTR);
+
+  fop->loc.gfid = gi_gfid_root;
+  fop->args.name = GI_MOUNTS_KEY;
+  di_ask_copy(r->d, ask, fop, di_all(r->d));
+  gi_fop_unref(fop);
+}
+
 /* Subvolumes that cannot say, for they are not ours or down, are left out. */
 static unsigned
 look(struct di_reb *r)
 {
   struct di *d = r->d;
-  struct gi_fop *fop = di_helper(r->base, GI_FOP_GETXATTR);
   struct mounts m[DI_MAX] = {0};
   struct di_ask ask;
   unsigned n;
 
-  fop->loc.gfid = gi_gfid_root;
-  fop->args.name = GI_MOUNTS_KEY;
-  di_ask_copy(d, &ask, fop, di_all(d));
+  ask_all(r, &ask);
   di_foreach(i, ask.fan.ok) read_mounts(&m[i], gi_fan_reply(&ask.fan, (unsigned)i));
   n = behind(d, m, ask.fan.ok);
   di_ask_end(&ask);
-  gi_fop_unref(fop);
   for (unsigned i = 0; i < d->n; i++)
     gi_free(m[i].who);
   return n;
+}
+
+bool
+di_reb_all_ours(struct di_reb *r)
+{
+  struct di_ask ask;
+  bool ours = true;
+
+  ask_all(r, &ask);
+  for (unsigned i = 0; i < r->d->n; i++) {
+    const struct gi_fop *reply = gi_fan_reply(&ask.fan, i);
+    int64_t others;
+
+    ours = ours && (ask.fan.ok >> i & 1) && gi_dict_get_int(reply->rsp.dict, GI_OTHER_MOUNTS_KEY, &others) && others == 0;
+  }
+  di_ask_end(&ask);
+  return ours;
 }
 
 void

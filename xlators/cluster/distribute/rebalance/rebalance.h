@@ -11,6 +11,7 @@
  *   names.c      one with several names
  *   copy.c       its bytes and attributes
  *   stray.c      linkto files that are not due
+ *   commit.c     whether names that are missing need to be searched
  *   mounts.c     who must know the subvolumes first
  *
  * What a file's state is stands in the file itself, so who is killed goes on
@@ -36,8 +37,10 @@ struct di_reb {
   struct di_reb_links *links; /* collect.c; NULL: nothing is collected */
   uint64_t began, ended;      /* gi_now */
   uint64_t moved, bytes, scanned, failures, skipped, objects;
-  uint64_t met;   /* files on subvolumes that are to leave, in this walk */
-  uint64_t pause; /* ns before each block: the foreground of the bricks is slower than without us */
+  uint32_t commit; /* of the layouts that are written */
+  bool unsure;     /* a name may lead to a file elsewhere without a linkto file where it belongs */
+  uint64_t met;    /* files on subvolumes that are to leave, in this walk */
+  uint64_t pause;  /* ns before each block: the foreground of the bricks is slower than without us */
 };
 
 /* ---- move.c ---- */
@@ -106,10 +109,20 @@ int di_reb_truncate(struct di_reb *r, const struct gi_gfid *gfid, unsigned child
 /* Waits while the bricks have too much to do for others; true: the rebalance is to stop. */
 bool di_reb_yield(struct di_reb *r, const struct gi_fop *reply);
 
+/* ---- commit.c ---- */
+
+void di_reb_commit_begin(struct di_reb *r);
+void di_reb_commit_end(struct di_reb *r);
+/* Looks the name up, which makes the linkto file of what stays elsewhere than where it belongs. 0 or errno; whether there is one is in
+ * r->unsure. */
+int di_reb_announce(struct di_reb *r, const struct gi_loc *loc);
+
 /* ---- mounts.c ---- */
 
 /* Waits until whoever has the volume mounted is connected to all subvolumes; not for ever. On a task. */
 void di_reb_await_mounts(struct di_reb *r);
+/* All bricks and mounts are ours. On a task. */
+bool di_reb_all_ours(struct di_reb *r);
 
 /* ---- walk.c ---- */
 

@@ -3,9 +3,6 @@
  * The walk over all directories: each gets its new layout; then what the
  * subvolumes have in it that belongs elsewhere is moved. Its subdirectories
  * follow.
- *
- * No commit hash is written: a client that has not yet heard of the new layout
- * would take a name for missing that was moved.
  */
 #include "xlators/cluster/distribute/rebalance/rebalance.h"
 
@@ -224,10 +221,13 @@ move_one(struct errand *e)
   struct di_reb *r = e->w->r;
   int err = di_reb_move(r, &e->loc, e->regular, e->from, e->to);
 
-  if (err == EMLINK && e->regular) /* the next walk meets it under both */
+  if (err == EMLINK && e->regular) { /* the next walk meets it under both */
     e->w->again++;
-  else
-    account(r, e->name, e->from, err);
+    return;
+  }
+  account(r, e->name, e->from, err);
+  if (err == EMLINK || err == EBUSY) /* it stays */
+    GI_IGNORE(di_reb_announce(r, &e->loc));
 }
 
 static void
@@ -293,14 +293,13 @@ send_name(struct walk *w, const struct place *p, const struct gi_dirent *e, unsi
   struct gi_loc loc = {.name = e->name, .pargfid = p->inode->gfid, .parent = p->inode};
   bool moving = (e->stat.mode & DI_MOVING) == DI_MOVING;
   struct di_reb_names *all;
-  struct gi_iatt stat;
-  int at, err;
+  int err;
 
   if (hashed == from && !moving) {
     di_reb_collect_home(r, from, &e->stat.gfid);
     return 0;
   }
-  err = hashed == from ? 0 : di_resolve(r->d, r->base, &loc, &at, &stat);
+  err = hashed == from ? 0 : di_reb_announce(r, &loc);
   if (err)
     return di_is_gone(err) ? 0 : err;
   all = di_reb_collect(r, from, &e->stat, p->inode, e->name);
@@ -467,7 +466,7 @@ directory_once(struct walk *w, struct place *p)
   int err = visit(r, p);
 
   if (!err)
-    err = di_layout_renew(r->d, r->base, &loc, &p->inode->gfid);
+    err = di_layout_renew(r->d, r->base, &loc, &p->inode->gfid, r->commit);
   for (unsigned i = 0; i < r->d->n && !err; i++)
     if (w->on >> i & 1)
       err = list(w, p, i);
@@ -523,20 +522,6 @@ count(struct di_reb *r)
     r->objects += r->d->space[i].st.files - r->d->space[i].st.ffree;
 }
 
-/* What clients were told of an earlier rebalance, that a missing name need not be searched, is no longer true. */
-static void
-withdraw(struct di_reb *r)
-{
-  struct gi_fop *fop = di_own_fop(r->base, GI_FOP_REMOVEXATTR, &gi_gfid_root);
-  struct di_ask ask;
-
-  fop->args.name = r->d->commit_key;
-  di_ask_copy(r->d, &ask, fop, di_all(r->d)); /* where there was none it fails */
-  di_ask_end(&ask);
-  gi_fop_unref(fop);
-  r->d->commit = 1;
-}
-
 /* Lists the subvolumes of `on`, each directory of theirs. Files that have several names, and were not met under all of them. */
 static uint64_t
 walk_once(struct di_reb *r, uint64_t on)
@@ -569,6 +554,7 @@ walk_all(struct di_reb *r, uint64_t on)
     gi_log(GI_LOG_WARNING, r->d->x->name, GI_MSG_DISTRIBUTE + 23,
            "%llu files with several names stay where they are: names of them come and go", (unsigned long long)left);
   r->skipped += left;
+  r->unsure = r->unsure || left;
 }
 
 /* A file that is renamed from a directory that was not yet listed to one that was, or to a new one, is met by the next walk only. What has
@@ -583,6 +569,7 @@ empty_leaving(struct di_reb *r)
     left = walk_once(r, r->d->leaving);
     quiet = r->met > r->skipped || r->moved > moved ? 0 : quiet + 1;
     r->skipped += left;
+    r->unsure = r->unsure || left;
   }
 }
 
@@ -592,8 +579,9 @@ di_reb_walk(struct di_reb *r)
   bool layout_only = r->command == DI_REB_LAYOUT;
 
   count(r);
-  withdraw(r);
+  di_reb_commit_begin(r);
   walk_all(r, layout_only ? 1 : di_all(r->d));
   if (!layout_only)
     empty_leaving(r);
+  di_reb_commit_end(r);
 }
