@@ -55,6 +55,32 @@ number(const struct gd_kvs *kvs, const char *key)
   return text && *text != '-' ? strtoull(text, NULL, 10) : 0;
 }
 
+static struct gd_brick *
+find_brick(struct gd_volume *v, const char *name)
+{
+  for (unsigned i = 0; i < v->nbricks; i++) {
+    GI_CLEANUP_FREE char *own = gi_asprintf("%s:%s", v->bricks[i].host, v->bricks[i].path);
+    if (strcmp(own, name) == 0)
+      return &v->bricks[i];
+  }
+  return NULL;
+}
+
+/* Bricks that leave are marked each in its own file, after all of them were written here. A daemon that died in between has begun it. */
+static void
+complete_marks(struct gd_volume *v, const struct gd_kvs *kvs)
+{
+  if (v->rebalance.task != GD_TASK_REMOVE || !gd_volume_drains(v))
+    return; /* with no mark at all nothing has begun: gd_rebalance_settle */
+  for (unsigned n = 1; n <= v->nbricks; n++) {
+    GI_CLEANUP_FREE char *key = gi_asprintf("brick%u", n);
+    const char *name = gd_kvs_get(kvs, key);
+    struct gd_brick *b = name ? find_brick(v, name) : NULL;
+    if (b)
+      b->decommissioned = true;
+  }
+}
+
 /* A file that is no help is as none: the task is over. */
 void
 gd_store_load_rebalance(struct gd_volume *v)
@@ -83,5 +109,6 @@ gd_store_load_rebalance(struct gd_volume *v)
     r->skipped = number(&kvs, "skipped");
     r->seconds = number(&kvs, "run-time");
   }
+  complete_marks(v, &kvs);
   gd_kvs_free(&kvs);
 }

@@ -246,6 +246,27 @@ test_loaded(void **state)
   assert_true(v->bricks[1].decommissioned);
 }
 
+/* The daemon died when it had marked one of the bricks that are to leave. */
+static void
+test_half_marked(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  struct gd_volume *v = make(f, B("a") "," B("b") "," B("c"));
+  succeeds(f, run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\"}"));
+  succeeds(f, run(f, 14, REMOVE("start", B("b") "," B("c"))));
+  v->bricks[2].decommissioned = false;
+  succeeds(f, gd_store_brick(&v->bricks[2], &f->err));
+  gd_volume_let_go(v);
+  gd_volume_free(v);
+  succeeds(f, gd_store_load(f->gd, &f->err));
+  v = gd_volume_find(f->gd, "vol");
+  assert_int_equal(v->rebalance.task, GD_TASK_REMOVE);
+  assert_false(v->bricks[0].decommissioned);
+  assert_true(v->bricks[1].decommissioned && v->bricks[2].decommissioned);
+}
+
 static int
 teardown_with_mover(void **state)
 {
@@ -265,6 +286,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_layout, setup, teardown_with_mover),
       cmocka_unit_test_setup_teardown(test_remove, setup, teardown_with_mover),
       cmocka_unit_test_setup_teardown(test_loaded, setup, teardown_with_mover),
+      cmocka_unit_test_setup_teardown(test_half_marked, setup, teardown_with_mover),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
