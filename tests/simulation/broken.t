@@ -13,7 +13,7 @@ n=0
 # BUG|SEED|OPTIONS
 table() {
   cat <<'END'
-accept an old layout|77|--workload moved --mishaps none
+accept an old layout|7|--workload moved --mishaps none
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|226|--workload register --mishaps disk-faults,brick-crash,partition
 believe in locks that a majority dropped|26|--workload locks --mishaps cut,brick-crash

@@ -57,14 +57,34 @@ since(const struct visit *v)
 
 /* ---- what bricks hold ---- */
 
-/* A linkto file is none of the names. */
+/* *linkto: what it has is a linkto file, or was one before it missed that the file has come. */
 static bool
-brick_has(const struct sim_cluster *c, unsigned brick, struct sim_place_of at, struct gi_gfid *gfid)
+brick_has(const struct sim_cluster *c, unsigned brick, struct sim_place_of at, struct gi_gfid *gfid, bool *linkto)
 {
   char dir[16], name[16], path[64];
   snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s/%s", sim_names_directory(at.dir, dir), sim_namespace_name(at.name, name));
-  return sim_disk_gfid(c->machine[brick].disk, path, gfid) &&
-         !(sim_set_count(&c->config) > 1 && sim_spread_is_linkto(c, brick, path));
+  *linkto = sim_set_count(&c->config) > 1 && sim_spread_is_linkto(c, brick, path);
+  return sim_disk_gfid(c->machine[brick].disk, path, gfid);
+}
+
+/* The bricks where the name is what it is to be. A linkto file is none of the names, unless another copy of it is the file. */
+static uint32_t
+bricks_with(const struct sim_cluster *c, struct sim_place_of at, const struct gi_gfid *want)
+{
+  uint32_t names = 0, linktos = 0;
+  struct gi_gfid have;
+  bool linkto;
+  for (unsigned i = 0; i < c->config.bricks; i++) {
+    bool has = brick_has(c, i, at, &have, &linkto);
+    if (has && !linkto ? gi_gfid_equal(&have, want) : gi_gfid_is_none(want))
+      names |= 1u << i;
+    else if (has && linkto && gi_gfid_equal(&have, want))
+      linktos |= 1u << i;
+  }
+  for (unsigned set = 0; set < sim_set_count(&c->config); set++)
+    if (sim_set_part(&c->config, set, names))
+      names |= sim_set_part(&c->config, set, linktos);
+  return names;
 }
 
 static unsigned
@@ -93,13 +113,10 @@ static void
 check_done(const struct visit *v, const char *what, struct sim_place_of at, unsigned losses)
 {
   struct sim_cluster *c = v->c->cluster;
-  struct gi_gfid want, have;
-  uint32_t bricks = 0;
+  struct gi_gfid want;
   if (!is_own(v) || losses != power_losses(c) || !sim_namespace_certain(c->names, at, &want))
     return;
-  for (unsigned i = 0; i < c->config.bricks; i++)
-    if (brick_has(c, i, at, &have) ? gi_gfid_equal(&have, &want) : gi_gfid_is_none(&want))
-      bricks |= 1u << i;
+  uint32_t bricks = bricks_with(c, at, &want);
   for (unsigned set = 0; set < sim_set_count(&c->config); set++)
     if (gi_gfid_is_none(&want) || set == best_set(c, bricks)) /* of a file there is one set */
       sim_quorum_done(v->c, sim_set_part(&c->config, set, bricks), "%s of name %u in directory %u", what, at.name, at.dir);
