@@ -82,6 +82,7 @@ di_found_settle(const struct di *d, struct di_found *f)
     di_foreach(i, f->file & ~bare) if (gi_gfid_equal(gfid, &gi_fan_reply(&f->ask.fan, (unsigned)i)->rsp.stat.gfid)) linkto |=
         1ull << k;
   }
+  GI_ASSERT(!(f->file & f->linkto) && !(linkto & ~f->file));
   f->file &= ~linkto;
   f->linkto |= linkto;
 }
