@@ -54,6 +54,13 @@ const struct gi_extension gi_extensions[] = {
      "Locks of transactions, and descriptors, that the client gives back; it is done before the operation, whatever comes of "
      "that "
      "(give-back.h)."},
+    {GI_TRUNCATE_CAPABILITY,
+     {GI_TRUNCATE_KEY, GI_TRUNCATE_FOUND_KEY},
+     "xdata of OPEN, and of its answer",
+     "client",
+     "0.1",
+     "An FTRUNCATE to nothing follows the open, and the answer is that of both. In the answer: the attributes after it, and "
+     "those from before."},
     {NULL, {GI_VERSION_KEY}, "SETVOLUME and its answer", "client, brick", "0.1", "The version; who sends it is one of ours."},
     {NULL, {GI_CAPABILITIES_KEY}, "answer to SETVOLUME", "brick", "0.1", "The capabilities of the brick, separated by blanks."},
     {NULL,

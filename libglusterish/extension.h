@@ -31,6 +31,7 @@
 #define GI_NEAR_CAPABILITY "near-pieces"
 #define GI_GROUPS_CAPABILITY "groups"
 #define GI_GIVE_BACK_CAPABILITY "give-back"
+#define GI_TRUNCATE_CAPABILITY "truncate-opened"
 
 /* keys of xdata */
 #define GI_LOAD_KEY "glusterish.foreground"
@@ -47,6 +48,8 @@
 #define GI_CONTENT_KEY "glusterish.content"
 #define GI_CONTENT_STAT_KEY "glusterish.content.stat"
 #define GI_SYNC_KEY "glusterish.sync"
+#define GI_TRUNCATE_KEY "glusterish.truncate"
+#define GI_TRUNCATE_FOUND_KEY "glusterish.truncate.found"
 #define GI_TWIN_KEY "glusterish.twin"
 #define GI_DURABLE_KEY "glusterish.durable"
 #define GI_LOCK_AGAIN_KEY "glusterish.lock-again"

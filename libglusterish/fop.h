@@ -231,6 +231,7 @@ struct gi_args {
   uint32_t type;        /* LK INODELK ENTRYLK … */
   bool paged;           /* WRITE: the kernel writes its pages back; no caller waits for it */
   uint8_t sync;         /* WRITE: an fsync waits for it (enum gi_sync); it may be done with it */
+  bool truncates;       /* OPEN: the file is emptied behind it, by the same message; rsp.pre and post are those of that */
   const char *name;     /* xattr name (GETXATTR NULL = list all), or entrylk basename (NULL = whole directory) */
   const char *domain;   /* INODELK/ENTRYLK `volume` */
   const char *link;     /* SYMLINK target */

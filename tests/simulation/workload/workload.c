@@ -183,22 +183,55 @@ one_round(struct sim_client *c)
   gi_inode_unref(&root);
 }
 
-/* What comes last nobody writes over: all clients at once empty and fill the same files, which must then be the same everywhere. */
 static void
-last_words(struct sim_client *c)
+fill(struct sim_client *c, struct gi_fd *fd)
 {
   uint8_t data[BYTES];
+  if (!fd)
+    return;
+  memset(data, (int)sim_rng_below(&c->rng, 256), sizeof(data));
+  sim_op_write(c, fd, sim_rng_below(&c->rng, SPAN), data, (size_t)sim_rng_between(&c->rng, 1, BYTES), NULL, NULL);
+  sim_op_flush(c, fd);
+  gi_fd_unref(&fd);
+}
+
+static void
+make_and_fill(struct sim_client *c, struct gi_inode *dir, const char *name, int how)
+{
+  struct gi_fd *fd = NULL;
+  sim_op_create(c, dir, name, O_RDWR | how, &fd);
+  fill(c, fd);
+}
+
+static void
+open_and_fill(struct sim_client *c, struct gi_inode *dir, const char *name, int how)
+{
+  struct gi_inode *inode = NULL;
+  struct gi_fd *fd = NULL;
+  if (sim_op_lookup(c, dir, name, &inode, NULL) >= 0 && inode)
+    sim_op_open(c, inode, O_RDWR | how, &fd);
+  fill(c, fd);
+  gi_inode_unref(&inode);
+}
+
+/* What comes last nobody writes over: all clients at once empty and fill the same files, which must then be the same everywhere. Some
+ * each makes that finds none. The others one client has made, and empties while the others write: nobody was met there before. */
+static void
+last_words(struct sim_client *c, bool first)
+{
   struct gi_inode *root = sim_op_root(c);
+  char name[16];
+  for (unsigned i = c->number; first && c->up && i < LAST_FILES; i += c->cluster->config.clients) {
+    snprintf(name, sizeof(name), "mine%u", i);
+    make_and_fill(c, root, name, O_EXCL);
+  }
   for (unsigned i = 0; c->up && i < LAST_FILES; i++) {
-    struct gi_fd *fd = NULL;
-    char name[16];
     snprintf(name, sizeof(name), "last%u", i);
-    memset(data, (int)sim_rng_below(&c->rng, 256), sizeof(data));
-    if (sim_op_create(c, root, name, O_RDWR | O_TRUNC, &fd) >= 0) {
-      sim_op_write(c, fd, sim_rng_below(&c->rng, SPAN), data, (size_t)sim_rng_between(&c->rng, 1, BYTES), NULL, NULL);
-      sim_op_flush(c, fd);
-    }
-    gi_fd_unref(&fd);
+    make_and_fill(c, root, name, O_TRUNC);
+  }
+  for (unsigned i = 0; c->up && i < LAST_FILES; i++) {
+    snprintf(name, sizeof(name), "mine%u", i);
+    open_and_fill(c, root, name, first && i % c->cluster->config.clients == c->number ? O_TRUNC : 0);
   }
   gi_inode_unref(&root);
 }
@@ -206,13 +239,14 @@ last_words(struct sim_client *c)
 static void
 mixed_task(struct sim_client *c)
 {
+  bool first = c->next_task++ == 0;
   while (!c->leave) {
     if (c->up)
       one_round(c);
     if (!c->leave)
       sim_op_pause(c, sim_rng_between(&c->rng, SIM_MS, 200 * SIM_MS));
   }
-  last_words(c);
+  last_words(c, first);
 }
 
 static void

@@ -131,13 +131,20 @@ cl_late_reply(struct client *c, struct gi_fop *fop, struct gi_rpc_reply *reply)
   gi_fop_unref(fop);
 }
 
-/* ---- the fsync that goes with a WRITE ---- */
+/* ---- what goes behind an operation in its message: the fsync of a WRITE, the truncation of an OPEN ---- */
 
-static void
-cl_ask_sync(const struct client *c, struct gi_fop *fop)
+/* False: this brick does not do it. Who asks for a truncation knows that all do, so it was another one until just now. */
+static bool
+cl_ask_behind(const struct client *c, struct gi_fop *fop)
 {
-  if (c->peer_is_ours)
+  if (fop->args.sync && c->peer_is_ours)
     gi_dict_set_uint(gi_fop_xdata(fop), GI_SYNC_KEY, fop->args.sync);
+  if (!fop->args.truncates)
+    return true;
+  if (!c->peer_is_ours || !gi_word_in(c->capabilities, GI_TRUNCATE_CAPABILITY))
+    return false;
+  gi_dict_set_uint(gi_fop_xdata(fop), GI_TRUNCATE_KEY, 1);
+  return true;
 }
 
 static void
@@ -151,6 +158,21 @@ cl_take_sync(struct gi_fop *fop)
   else if (n == GI_SYNCED && fop->rsp.ret >= 0 && (size_t)fop->rsp.ret == fop->payload.len)
     fop->rsp.synced = GI_SYNCED;
   gi_dict_del(gi_fop_rsp_xdata(fop), GI_SYNC_KEY);
+}
+
+/* False: the brick has opened the file and does not say what became of the rest. */
+static bool
+cl_take_truncation(struct gi_fop *fop)
+{
+  const struct gi_pair *found = gi_dict_get(fop->rsp.xdata, GI_TRUNCATE_FOUND_KEY),
+                       *left = gi_dict_get(fop->rsp.xdata, GI_TRUNCATE_KEY);
+  if (!found || !left || found->type != GI_VALUE_IATT || left->type != GI_VALUE_IATT)
+    return false;
+  fop->rsp.pre = *found->iatt;
+  fop->rsp.post = *left->iatt;
+  gi_dict_del(gi_fop_rsp_xdata(fop), GI_TRUNCATE_FOUND_KEY);
+  gi_dict_del(fop->rsp.xdata, GI_TRUNCATE_KEY);
+  return true;
 }
 
 /* ---- replies ---- */
@@ -239,6 +261,8 @@ cl_reply(struct gi_rpc_client *rpc, struct gi_rpc_reply *reply, void *arg)
     bool good = gi_fop_decode_reply(&reply->in, fop, &handle, &offset);
     if (good && fop->args.sync)
       cl_take_sync(fop);
+    if (good && fop->args.truncates && fop->rsp.ret >= 0)
+      good = cl_take_truncation(fop);
     if (good && fop->rsp.ret >= 0)
       good = cl_take_reply(c, fop, handle, reply, offset);
     if (!good) {
@@ -388,8 +412,8 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   if (err)
     return gi_fop_fail(fop, err);
   cl_adapt(c, fop);
-  if (fop->args.sync)
-    cl_ask_sync(c, fop);
+  if ((fop->args.sync || fop->args.truncates) && !cl_ask_behind(c, fop))
+    return gi_fop_fail(fop, ENOTCONN);
   cl_locks_mark(c, fop);
   if (cl_asks_under_way(fop) && !cl_ask_under_way(c, fop))
     return gi_fop_fail(fop, ENODATA);

@@ -106,7 +106,7 @@ sv_load_end(struct server *sv, const struct sv_client *c, struct gi_fop *fop)
   uint64_t now = gi_now_about(sv->x->reactor);
   struct gi_load load;
   if (fop->caller.pid >= 0 && fop->start_ns)
-    gi_load_foreground(&sv->load, f->followed ? GI_FOP_FSYNC : fop->kind, fop->args.size, fop->start_ns, now);
+    gi_load_foreground(&sv->load, f->synced ? GI_FOP_FSYNC : fop->kind, fop->args.size, fop->start_ns, now);
   if (sv_is_background(fop))
     gi_load_background_end(&sv->load, now);
   if (fop->caller.pid != GI_PID_HEAL || !c->ours)
@@ -386,7 +386,7 @@ sv_start(struct server *sv, struct sv_client *c, struct gi_fop *fop, struct gi_r
   }
   if (fop->xdata) {
     sv_take_trace(c, fop);
-    sv_sync_asked(fop, f);
+    sv_behind_asked(fop, f);
   }
   int err = sv_prepare(sv, c, fop, fds);
   if (!fop->xdata || !sv_give_back(c, fop->xdata, fop, err))

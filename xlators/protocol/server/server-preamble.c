@@ -114,7 +114,8 @@ static void
 add_counters(struct sv_preamble *sp)
 {
   struct gi_fop *fop = sp->fop;
-  struct gi_fop *f = gi_fop_helper(fop, fop->fd && fop->fd->inode ? GI_FOP_FXATTROP : GI_FOP_XATTROP);
+  bool open = fop->fd && fop->fd->inode && fop->kind != GI_FOP_OPEN; /* it is opened when they are there */
+  struct gi_fop *f = gi_fop_helper(fop, open ? GI_FOP_FXATTROP : GI_FOP_XATTROP);
   f->caller.owner = sp->p.owner;
   f->args.flags = GI_XATTROP_ADD32;
   f->args.dict = gi_dict_ref(sp->p.counters);

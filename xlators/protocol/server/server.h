@@ -4,7 +4,7 @@
  * the events; server-handshake.c SETVOLUME and its neighbours; server-auth.c
  * who may connect; server-hosts.c the hosts that its lists name; server-clients.c the records of clients; server-fds.c
  * their handle tables; server-resolve.c from numbers to objects;
- * server-fops.c the operations; server-preamble.c what goes before one; server-give-back.c what a client gives back with one; server-sync.c the fsync behind one;
+ * server-fops.c the operations; server-preamble.c what goes before one; server-give-back.c what a client gives back with one; server-behind.c what goes behind one;
  * server-under-way.c what they wait for; server-groups.c supplementary groups;
  * server-subdir.c clients that see only a directory; server-ask.c what it tells of them; server-manage.c what the management
  * daemon asks.
@@ -91,8 +91,9 @@ struct sv_fop {
   struct sv_client *client; /* referenced */
   struct gi_rpc_request *req;
   struct sv_preamble *preamble; /* what goes before it; owned */
-  uint8_t sync;                 /* enum gi_sync: the FSYNC that is to go behind it */
-  bool followed;                /* that FSYNC was sent */
+  uint8_t sync;                 /* WRITE: enum gi_sync: the FSYNC that is to go behind it */
+  bool synced;                  /* that FSYNC was sent */
+  bool truncates;               /* OPEN: an FTRUNCATE is to go behind it */
 };
 
 struct sv_metrics {
@@ -206,10 +207,16 @@ void sv_preamble_end(struct gi_fop *fop, struct sv_fop *f);    /* puts the outco
 /* What came along with a message, then sv_go(fop, err) unless fop is NULL. False: nothing came, and nothing is done. */
 bool sv_give_back(struct sv_client *c, const struct gi_dict *xdata, struct gi_fop *fop, int err);
 
-/* server-sync.c */
-void sv_sync_asked(struct gi_fop *fop, struct sv_fop *f);               /* takes the key from a request */
-enum gi_verdict sv_sync_write(struct gi_xlator *x, struct gi_fop *fop); /* a WRITE that has one behind it, and its reply */
-enum gi_verdict sv_sync_written(struct gi_xlator *x, struct gi_fop *fop);
+/* server-behind.c */
+void sv_behind_asked(struct gi_fop *fop, struct sv_fop *f);               /* takes the key from a request */
+enum gi_verdict sv_behind_first(struct gi_xlator *x, struct gi_fop *fop); /* what has something behind it, and its reply */
+enum gi_verdict sv_behind_next(struct gi_xlator *x, struct gi_fop *fop);
+
+static inline bool
+sv_has_behind(const struct sv_fop *f)
+{
+  return f->sync || f->truncates;
+}
 
 /* server-under-way.c */
 /* A GETXATTR that asks what operations of the client do; it is answered then. False: it is another one. */
@@ -227,7 +234,7 @@ static inline void
 sv_send(struct server *sv, struct gi_fop *fop)
 {
   const struct sv_fop *f = gi_fop_private(fop, sv->x);
-  gi_fop_submit(fop, f->sync ? sv->x : sv_bound(fop), sv_done, sv);
+  gi_fop_submit(fop, sv_has_behind(f) ? sv->x : sv_bound(fop), sv_done, sv);
 }
 
 /* server-groups.c */

@@ -48,6 +48,8 @@ op_xdata(const struct rep_txn *t, const struct gi_fop *fop)
   const struct rep *rep = t->rep;
   struct gi_dict *ours = NULL;
 
+  if (fop->kind == GI_FOP_OPEN)
+    return rep_without_content(fop->xdata);
   if (fop->kind == GI_FOP_WRITE)
     ours = t->alone ? rep->range_xdata : rep->write_xdata;
   else if (fop->kind == GI_FOP_FSYNC)
@@ -112,7 +114,7 @@ rep_op_send(struct rep_txn *t, struct gi_fop *fop, void (*done)(struct gi_fan *f
   rep_fan_start(&rf->fan, rep, done, fop);
   rep_foreach(i, t->active)
   {
-    struct gi_fop *child = gi_fan_child(fop, xdata);
+    struct gi_fop *child = fop->kind == GI_FOP_OPEN ? rep_open_truncating(rep, fop, i, xdata) : gi_fan_child(fop, xdata);
 
     child->args.sync = rf->syncs ? fop->args.sync : GI_SYNC_NONE;
     if (fop->kind == GI_FOP_WRITE && fop->payload.len && (rep->arbiter >> i) & 1)
@@ -162,6 +164,7 @@ unstable(struct gi_fop *fop, const struct gi_fan *fan)
   case GI_FOP_WRITE:
     return !(((uint32_t)(fop->fd ? fop->fd->flags : 0) | fop->args.flags) & (O_SYNC | O_DSYNC)) && !rep_outcome_synced(fan) &&
            !size_tells(fan);
+  case GI_FOP_OPEN:
   case GI_FOP_TRUNCATE:
   case GI_FOP_FTRUNCATE:
     return size_changed(fan) || rep_fop(rep_of(fan->x), fop)->repeated;
@@ -268,7 +271,7 @@ watch(struct rep_txn *t, struct gi_fop *fop)
   }
   if (t->alone && fop->kind == GI_FOP_WRITE && rf->fan.ok)
     look_for_healers(t, &rf->fan);
-  if (last_fsync(fop))
+  if (last_fsync(fop) || (fop->kind == GI_FOP_OPEN && !rf->fan.ok))
     t->closing = true;
 }
 

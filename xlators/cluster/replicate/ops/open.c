@@ -7,10 +7,11 @@
 #include "xlators/cluster/replicate/ops/ops.h"
 
 #include "libglusterish/content.h"
+#include "libglusterish/probe.h"
 
 #include <fcntl.h>
 
-/* ---- open, opendir, and a create that truncates ---- */
+/* ---- open, opendir, and what truncates ---- */
 
 static void
 truncated(struct gi_fop *trunc, void *arg)
@@ -44,6 +45,14 @@ truncate_opened(struct rep *rep, struct gi_fop *fop)
   rep_submit_inside(rep, trunc, truncated, fop);
 }
 
+/* One message opens and truncates, as an operation of the file's data session, if all bricks do that. */
+static bool
+truncates_with_open(const struct rep *rep, const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_OPEN && (fop->args.flags & O_TRUNC) && (fop->args.flags & O_ACCMODE) != O_RDONLY &&
+         rep->up == rep->all && rep->truncates == rep->all;
+}
+
 /* A small file comes with its open (GI_CONTENT_KEY): from the child that would be read, if its copy is known to be good. */
 static uint32_t
 content_child(struct rep *rep, struct gi_fop *fop)
@@ -56,8 +65,8 @@ content_child(struct rep *rep, struct gi_fop *fop)
   return child < 0 ? 0 : 1u << child;
 }
 
-static struct gi_dict *
-without_content(struct gi_dict *xdata)
+struct gi_dict *
+rep_without_content(struct gi_dict *xdata)
 {
   struct gi_dict *rest;
 
@@ -90,7 +99,6 @@ open_done(struct gi_fan *fan)
   int err = fan->err;
   bool enough = rep_quorum(rep, ok);
 
-  rep_fd(rep, fop->fd)->opened |= ok;
   rep_fd_check(rep, rep_fd(rep, fop->fd));
   if (enough)
     take_open_reply(rep, fop, fan);
@@ -108,7 +116,13 @@ open_send(struct rep *rep, struct gi_fop *fop)
 {
   struct rep_fop *rf = rep_fop(rep, fop);
   struct gi_fan *fan = &rf->fan;
-  struct gi_dict *rest = without_content(fop->xdata);
+
+  if (truncates_with_open(rep, fop)) {
+    rep_data_submit(rep, fop);
+    return;
+  }
+
+  struct gi_dict *rest = rep_without_content(fop->xdata);
 
   rf->content = content_child(rep, fop);
   rf->generation = rep->generation;
@@ -122,6 +136,26 @@ open_send(struct rep *rep, struct gi_fop *fop)
   }
   gi_dict_unref(&rest);
   gi_fan_finish(fan);
+}
+
+/* A first attempt that met another client may have done both on some children. These are open, and the other one may have written
+ * there since. */
+struct gi_fop *
+rep_open_truncating(struct rep *rep, struct gi_fop *fop, unsigned child, struct gi_dict *xdata)
+{
+  struct gi_fop *f;
+
+  if (rep_fd_opened(rep, fop->fd, 1u << child)) {
+    GI_PROBE("replicate: truncated once more where a first attempt has opened it");
+    f = gi_fop_helper(fop, GI_FOP_FTRUNCATE);
+    gi_fop_set_fd(f, fop->fd);
+    f->xdata = gi_dict_ref(xdata);
+    return f;
+  }
+  f = gi_fan_child(fop, xdata);
+  f->args.flags &= ~(uint32_t)O_TRUNC;
+  f->args.truncates = true;
+  return f;
 }
 
 static void open_checked(struct gi_fop *fop, int err);
@@ -224,7 +258,6 @@ late_done(struct gi_fan *fan)
   struct gi_fop *fop = fan->arg;
   struct rep_fd *rf = rep_fd(rep_of(fan->x), rep_fop_fd(fop));
 
-  rf->opened |= fan->ok;
   rf->refused = fan->sent & ~fan->ok;
   rep_fd_check(rep_of(fan->x), rf);
   rf->retry_ns = gi_now(rep_of(fan->x)->x->reactor) + REP_LATE_OPEN_RETRY_S * GI_NSEC_PER_SEC;

@@ -29,6 +29,9 @@ int rep_split_choice(const struct rep *rep, struct gi_inode *inode); /* the chil
 /* ---- open.c ---- */
 /* Opens the fd on children that came back; then resume(fop, 0). Calls it at once when there is nothing to do. */
 void rep_late_open(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop *fop, int err));
+/* What opens the file at a child and truncates it, as an operation of a transaction. */
+struct gi_fop *rep_open_truncating(struct rep *rep, struct gi_fop *fop, unsigned child, struct gi_dict *xdata);
+struct gi_dict *rep_without_content(struct gi_dict *xdata); /* it asks for none; referenced */
 /* A CREATE with O_TRUNC: one without it, and a data transaction if the file turns out to have existed. Answers the fop. */
 void rep_create_truncating(struct rep *rep, struct gi_fop *fop);
 

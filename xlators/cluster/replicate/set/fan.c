@@ -42,6 +42,8 @@ answer_came(struct gi_xlator *x, unsigned child, struct gi_fop *reply)
   GI_ASSERT(child < rep->n && rep->busy[REP_WORK_MESSAGES]);
   if (rep->on_answer)
     rep->on_answer(rep, child, reply);
+  if (reply->rsp.ret >= 0 && (reply->kind == GI_FOP_OPEN || reply->kind == GI_FOP_OPENDIR))
+    rep_fd(rep, reply->fd)->opened |= 1u << child;
   if (reply->rsp.ret < 0 && reply->rsp.err == EBADFD && reply->fd && !reply->fd->anonymous)
     rep_fd(rep, reply->fd)->opened &= ~(1u << child); /* the brick lost it, or is another one: a late open is due */
 }

@@ -564,6 +564,13 @@ act(struct brick *b, struct gi_fop *fop)
     assert_false(b->arbiter);
     fop->rsp.ret = (int32_t)fop->args.size;
     break;
+  case GI_FOP_OPEN:
+    if (o && fop->args.truncates) {
+      fop->rsp.pre = o->stat;
+      brick_resize(o, 0);
+      fop->rsp.post = o->stat;
+    }
+    break;
   default:
     if (o)
       fop->rsp.stat = fop->rsp.pre = fop->rsp.post = o->stat;
@@ -670,7 +677,7 @@ brick_serve(struct gi_fop *fop, void *arg)
     xattrop(b, fop);
     return;
   default:
-    note(b, "%s%s", gi_fop_name(fop->kind), goes_on_to_sync(b, fop) ? "+" : "");
+    note(b, "%s%s", gi_fop_name(fop->kind), goes_on_to_sync(b, fop) || fop->args.truncates ? "+" : "");
     if (!err)
       act(b, fop);
     if (fop->rsp.ret >= 0 && goes_on_to_sync(b, fop))

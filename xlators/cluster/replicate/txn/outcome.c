@@ -466,8 +466,9 @@ rep_outcome_reply(struct rep_txn *t, struct gi_fop *fop)
     reply_success(rep, fop, &rf->fan, rf->ok, t->good);
     if (gi_iatt_valid(&found))
       fop->rsp.pre = found;
-    if (rep_opts(rep)->consistent_metadata && t->state == REP_OPEN) {
-      memset(&fop->rsp.pre, 0, sizeof(fop->rsp.pre)); /* a later read may go to another child: let nobody remember these */
+    /* A later read may go to another child: let nobody remember these. Of an OPEN nobody expects any. */
+    if ((rep_opts(rep)->consistent_metadata && t->state == REP_OPEN) || fop->kind == GI_FOP_OPEN) {
+      memset(&fop->rsp.pre, 0, sizeof(fop->rsp.pre));
       memset(&fop->rsp.post, 0, sizeof(fop->rsp.post));
     }
   } else {

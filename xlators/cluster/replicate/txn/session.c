@@ -65,7 +65,7 @@ delay_ns(const struct rep_txn *t)
 static bool
 is_followed(enum gi_fop_kind kind)
 {
-  return kind == GI_FOP_WRITE || kind == GI_FOP_FSYNC || kind == GI_FOP_FTRUNCATE;
+  return kind == GI_FOP_WRITE || kind == GI_FOP_FSYNC || kind == GI_FOP_FTRUNCATE || kind == GI_FOP_OPEN;
 }
 
 static bool

@@ -66,6 +66,7 @@ wrote(struct rep_txn *t, const struct gi_fop *fop, const struct gi_fan *fan)
     if (fop->args.size < UINT64_MAX - start)
       end = start + fop->args.size;
     break;
+  case GI_FOP_OPEN:
   case GI_FOP_TRUNCATE:
   case GI_FOP_FTRUNCATE:
     start = smaller(start, old_end(t->rep, fan));
