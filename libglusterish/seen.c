@@ -331,20 +331,6 @@ gi_fop_over(struct gi_fop *fop)
 
 /* ---- for readers ---- */
 
-bool
-gi_graph_awaits(const struct gi_graph *g, uint64_t kinds, uint64_t ticks)
-{
-  if (g->seen->off)
-    return true;
-  gi_list_foreach(fop, &g->flight, struct gi_fop, flight) {
-    if (fop->start_ticks > ticks) /* and so were those behind it submitted later */
-      return false;
-    if (GI_KIND(fop->kind) & kinds)
-      return true;
-  }
-  return false;
-}
-
 static unsigned
 in_flight(const struct gi_graph *g)
 {

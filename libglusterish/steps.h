@@ -63,9 +63,6 @@ gi_mark_since(uint64_t mark, uint64_t start)
  * yet, and is one for `x` since that moment of gi_ticks. After the answer it is so until gi_fop_over. */
 void gi_fop_came(struct gi_fop *fop, struct gi_xlator *x, uint64_t ticks);
 
-/* An operation of one of these kinds that was submitted by that moment (gi_ticks) has not been answered. For a translator that joins a
- * running graph: such operations may have passed its place before. True as well while nothing is noted of operations (gi_seen.off). */
-bool gi_graph_awaits(const struct gi_graph *g, uint64_t kinds, uint64_t ticks);
 /* Whoever asked has its answer, or one was never submitted. */
 void gi_fop_over(struct gi_fop *fop);
 

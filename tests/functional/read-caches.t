@@ -47,7 +47,7 @@ without=$(costs READ read_small "$M") listed=$(costs READDIRP list) kernels=$(co
 note "a brick sees $without READs for 4 MiB in pieces of 8 KiB past the page cache, $kernels through it, $listed READDIRPs for 500 names"
 ok "without them the brick sees every READ" test "${without:-0}" -ge 512
 
-# Three switches, and the five seconds in which they only look on.
+# Three switches, of which the mount hears.
 ok "read-ahead is put in" gi volume set r performance.read-ahead on
 ok "readdir-ahead is put in" gi volume set r performance.readdir-ahead on
 sleep 6

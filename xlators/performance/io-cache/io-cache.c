@@ -404,13 +404,6 @@ emptied(void *arg, struct ioc_file *file)
   ioc_file_settle(arg, file);
 }
 
-static void
-begin(struct gi_xlator *x)
-{
-  struct ioc *c = x->private;
-  c->begins_ns = gi_now(x->reactor) + IOC_JOINING;
-}
-
 static int
 ioc_init(struct gi_xlator *x, struct gi_error *err)
 {
@@ -428,7 +421,7 @@ ioc_init(struct gi_xlator *x, struct gi_error *err)
   ioc_store_init(&c->store, x, emptied, x);
   ioc_store_set_limit(&c->store, o->cache_size);
   if (x->graph->active)
-    begin(x);
+    gi_join(&c->joining, x);
   return 0;
 }
 
@@ -467,7 +460,7 @@ ioc_commit(struct gi_xlator *x)
   GI_ASSERT(!bad);
   ioc_store_set_limit(&c->store, o->cache_size);
   if (!x->enabled)
-    begin(x);
+    gi_join(&c->joining, x);
   gi_xlator_enable(x, !o->pass_through);
 }
 

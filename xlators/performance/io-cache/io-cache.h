@@ -10,6 +10,7 @@
 
 #include "libglusterish/graph.h"
 #include "libglusterish/hold.h"
+#include "libglusterish/join.h"
 #include "libglusterish/trust.h"
 
 #define IOC_BLOCK 4096u
@@ -17,8 +18,7 @@
 #define IOC_PAGE (IOC_BLOCK * IOC_PAGE_BLOCKS)
 #define IOC_RANKS 16u /* priorities 0 … 15; of rank 0 nothing is kept */
 #define IOC_DEFAULT_RANK 1u
-#define IOC_UNKNOWN UINT64_MAX            /* as an end of file */
-#define IOC_JOINING (5 * GI_NSEC_PER_SEC) /* after it joined a running graph changes that it did not see may be under way */
+#define IOC_UNKNOWN UINT64_MAX /* as an end of file */
 
 struct ioc_options {
   uint64_t cache_size, timeout, min_size, max_size; /* bytes, s */
@@ -91,7 +91,7 @@ struct ioc {
   uint64_t barrier; /* of all files */
   uint64_t epoch;   /* moves when everything was dropped */
   uint64_t files;
-  uint64_t begins_ns;     /* nothing is kept before */
+  struct gi_join joining;
   struct gi_hold hold;    /* READs that wait for another's READ or for an FSTAT */
   struct ioc_rule *rules; /* priorities by name; owned */
   unsigned nrules;

@@ -598,17 +598,25 @@ test_drained_it_has_nothing(void **state)
   assert_int_equal(below(s), 3);
 }
 
-/* Changes that it has not seen may be under way. */
+/* A change that it has not seen is under way. */
 static void
 test_it_waits_after_it_joined_a_running_graph(void **state)
 {
   struct fake_stack *s = stack("option pass-through on\n");
+  struct gi_fop *change = fake_fop(s, GI_FOP_FALLOCATE);
   struct gi_error err;
+  gi_fop_set_fd(change, fake_fd(s, FILE_A));
+  fake_script(s, 0, GI_FOP_FALLOCATE, (struct fake_reply){.hold = true});
+  fake_submit(s, change);
   assert_int_equal(fake_stack_children(s, "option pass-through off\n", (unsigned[]){0}, 1, &err), 0);
   assert_true(s->x->enabled);
   reads(s, 0, 4 * KB);
   reads(s, 0, 4 * KB);
   assert_int_equal(below(s), 2);
+  assert_true(fake_release(s, 0, GI_FOP_FALLOCATE, 0, 0));
+  reads(s, 0, 4 * KB);
+  reads(s, 0, 4 * KB);
+  assert_int_equal(below(s), 3);
   fake_stack_free(s);
 }
 

@@ -232,6 +232,7 @@ ioc_read_begins(struct gi_xlator *x, struct ioc_file *file, struct gi_fop *fop)
   f->resized = file->resized;
   f->sees_end = file->resizing == 0;
   f->seq = c->order.clock;
+  f->spoiled = gi_join_waits(&c->joining, x);
   gi_list_foreach(other, &file->changes, struct ioc_fop, link)
     f->spoiled |= overlap(f, other);
   gi_list_init(&f->followers);
@@ -243,8 +244,7 @@ static bool
 still_holds(const struct gi_xlator *x, const struct ioc_fop *f)
 {
   const struct ioc *c = x->private;
-  return !x->draining && gi_now(x->reactor) >= c->begins_ns && !f->spoiled && f->epoch == f->file->epoch &&
-         f->all_epoch == c->epoch && f->file->rank > 0;
+  return !x->draining && !f->spoiled && f->epoch == f->file->epoch && f->all_epoch == c->epoch && f->file->rank > 0;
 }
 
 /* A reply says where the file ends if it is shorter than what was asked for, or says so. One without data says only that the end is not

@@ -65,14 +65,11 @@ md_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
 
 /* ---- life ---- */
 
-#define QUIET_NS (10 * GI_NSEC_PER_SEC)
-
-/* Changes that are under way when it joins a running graph are not seen to end: they get time for it. */
 static void
 join(struct md *md)
 {
   md_forget_all(md);
-  md->quiet_until = gi_now(md->x->reactor) + QUIET_NS;
+  gi_join(&md->joining, md->x);
 }
 
 static int

@@ -14,6 +14,7 @@
 #define MD_CACHE_H
 
 #include "libglusterish/graph.h"
+#include "libglusterish/join.h"
 #include "libglusterish/trust.h"
 
 #define MD_CLAMP_S 60u   /* nothing is believed for longer if no brick tells of changes */
@@ -70,10 +71,10 @@ struct md {
   struct gi_xlator *x;
   struct gi_lru lru; /* struct md_entry.item */
   struct gi_trust_order order;
-  uint64_t dir_names;   /* like order.names, of those that may have been names of directories */
-  uint64_t epoch;       /* moves when bricks come and go, and when the options change */
-  uint64_t since;       /* like that of an entry, for inodes that have none */
-  uint64_t quiet_until; /* gi_now: operations may be under way that passed here unseen */
+  uint64_t dir_names; /* like order.names, of those that may have been names of directories */
+  uint64_t epoch;     /* moves when bricks come and go, and when the options change */
+  uint64_t since;     /* like that of an entry, for inodes that have none */
+  struct gi_join joining;
   struct {
     struct gi_defer send;
     uint64_t turn; /* counts what makes what was sent worthless */
@@ -90,6 +91,7 @@ struct md {
 struct md_fop {
   uint64_t seq; /* order.clock */
   struct md_age age;
+  bool unsure;      /* changes may be under way that passed here unseen: what it brings is not kept */
   bool keys;        /* the whole set is asked for */
   bool was_readdir; /* a READDIR on its way as READDIRP */
   bool nameless;    /* it changes objects of which nobody here knows which they are, */

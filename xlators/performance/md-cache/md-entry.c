@@ -16,6 +16,7 @@ void
 md_note(struct md *md, struct md_fop *f)
 {
   f->seq = md->order.clock;
+  f->unsure = gi_join_waits(&md->joining, md->x);
   f->age = (struct md_age){gi_now(md->x->reactor), md->epoch, md->order.locks, md->order.names, md->dir_names};
 }
 
@@ -59,8 +60,7 @@ md_may_keep(const struct md *md, const struct md_entry *e, const struct md_fop *
   uint64_t since = e ? e->since : md->since;
 
   GI_ASSERT(since <= md->order.clock && f->seq <= md->order.clock);
-  return !md->x->draining && md->x->enabled && f->seq >= since && f->age.asked >= md->quiet_until &&
-         is_current(md, &f->age, e && e->dir);
+  return !md->x->draining && md->x->enabled && f->seq >= since && !f->unsure && is_current(md, &f->age, e && e->dir);
 }
 
 /* ---- entries ---- */

@@ -247,13 +247,11 @@ nl_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
 
 /* ---- life ---- */
 
-#define QUIET_NS (10 * GI_NSEC_PER_SEC)
-
 static void
 join(struct nl *nl)
 {
   nl_forget_all(nl);
-  nl->quiet_until = gi_now(nl->x->reactor) + QUIET_NS;
+  gi_join(&nl->joining, nl->x);
 }
 
 static int

@@ -11,6 +11,7 @@
 #define NL_CACHE_H
 
 #include "libglusterish/graph.h"
+#include "libglusterish/join.h"
 #include "xlators/performance/nl-cache/nl-names.h"
 
 #define NL_UNTOLD_S 1u /* names are believed for no longer if no brick tells of changes */
@@ -56,16 +57,17 @@ struct nl_fd {
 
 struct nl {
   struct gi_xlator *x;
-  struct gi_lru lru;    /* struct nl_dir.item */
-  uint64_t clock;       /* counts beginnings and ends of changes, and invalidations */
-  uint64_t unknown;     /* nl.clock when something was last told of what is not known here: perhaps of what we are making */
-  uint64_t epoch;       /* moves when bricks come and go, and when a lock is granted */
-  uint64_t quiet_until; /* gi_now: changes may be under way that passed here unseen */
+  struct gi_lru lru; /* struct nl_dir.item */
+  uint64_t clock;    /* counts beginnings and ends of changes, and invalidations */
+  uint64_t unknown;  /* nl.clock when something was last told of what is not known here: perhaps of what we are making */
+  uint64_t epoch;    /* moves when bricks come and go, and when a lock is granted */
+  struct gi_join joining;
   struct nl_metrics m;
 };
 
 struct nl_fop {
   uint64_t seq, epoch, asked;
+  bool unsure; /* changes may be under way that passed here unseen: what it brings is not kept */
   unsigned nchanged;
   struct gi_inode *changed[2]; /* directories; the fop holds them */
   uint64_t began[2];

@@ -14,6 +14,7 @@ nl_note(struct nl *nl, struct nl_fop *f)
   f->seq = nl->clock;
   f->epoch = nl->epoch;
   f->asked = gi_now(nl->x->reactor);
+  f->unsure = gi_join_waits(&nl->joining, nl->x);
 }
 
 /* By default no longer than it is certain. Bricks of GlusterFS do not promise anything: the option says whether they tell. */
@@ -48,8 +49,7 @@ nl_may_keep(const struct nl *nl, const struct gi_inode *dir, const struct nl_fop
 
   GI_ASSERT(ni->since <= nl->clock && f->seq <= nl->clock && f->epoch <= nl->epoch);
 
-  return !nl->x->draining && nl->x->enabled && ni->changes == 0 && f->seq >= ni->since && f->epoch == nl->epoch &&
-         f->asked >= nl->quiet_until;
+  return !nl->x->draining && nl->x->enabled && ni->changes == 0 && f->seq >= ni->since && f->epoch == nl->epoch && !f->unsure;
 }
 
 /* ---- the object ---- */

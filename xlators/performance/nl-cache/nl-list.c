@@ -56,7 +56,8 @@ nl_readdir(struct gi_xlator *x, struct gi_fop *fop)
     return nl_dir_find(nl, fop->fd->inode) ? GI_PASS_TELL : GI_PASS;
   if (fop->args.offset == 0) {
     nl_fd_stop(fd);
-    *fd = (struct nl_fd){.reading = nl_options(nl)->positive, .seq = f->seq, .epoch = f->epoch, .asked = f->asked};
+    *fd =
+        (struct nl_fd){.reading = nl_options(nl)->positive && !f->unsure, .seq = f->seq, .epoch = f->epoch, .asked = f->asked};
   } else if (!goes_on(fd, fop->args.offset)) {
     nl_fd_stop(fd);
   }

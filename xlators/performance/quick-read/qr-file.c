@@ -7,12 +7,6 @@
 
 #include "libglusterish/probe.h"
 #include "libglusterish/promise.h"
-#include "libglusterish/steps.h"
-
-#define QR_CHANGES \
-  (GI_KIND(GI_FOP_OPEN) | GI_KIND(GI_FOP_CREATE) | GI_KIND(GI_FOP_PUT) | GI_KIND(GI_FOP_WRITE) | GI_KIND(GI_FOP_TRUNCATE) | \
-   GI_KIND(GI_FOP_FTRUNCATE) | GI_KIND(GI_FOP_FALLOCATE) | GI_KIND(GI_FOP_DISCARD) | GI_KIND(GI_FOP_ZEROFILL) | \
-   GI_KIND(GI_FOP_COPY_FILE_RANGE) | GI_KIND(GI_FOP_SETATTR) | GI_KIND(GI_FOP_FSETATTR))
 
 struct qr_inode *
 qr_inode_of(const struct gi_xlator *x, const struct gi_inode *inode)
@@ -158,20 +152,8 @@ qr_come_back(struct gi_xlator *x)
     return;
   qr->away = false;
   qr->joined++;
-  qr->joined_ns = gi_now(x->reactor);
-  qr->settles = gi_ticks(x->reactor);
+  gi_join(&qr->joining, x);
   qr_drop_all(qr);
-}
-
-/* What is asked for while a change goes on is not kept, also if it is one that passed before this was on the path. */
-static void
-settle(struct gi_xlator *x)
-{
-  struct qr *qr = x->private;
-  if (gi_graph_awaits(x->graph, QR_CHANGES, qr->settles))
-    qr->epoch_seq = qr->clock;
-  else
-    qr->settles = 0;
 }
 
 struct qr_fop *
@@ -180,8 +162,8 @@ qr_ask(struct gi_xlator *x, struct gi_fop *fop, struct qr_inode *e)
   struct qr *qr = x->private;
   struct qr_fop *f = gi_fop_private(fop, x);
   *f = (struct qr_fop){.e = e, .seq = ++qr->clock, .asked_ns = gi_now(x->reactor)};
-  if (qr->settles)
-    settle(x);
+  if (gi_join_waits(&qr->joining, x))
+    qr->epoch_seq = qr->clock;
   return f;
 }
 

@@ -22,8 +22,6 @@
 #include <fcntl.h>
 #include <math.h>
 
-#define QR_UNSURE_NS (60 * GI_NSEC_PER_SEC)
-
 /* ---- asking ---- */
 
 static enum gi_verdict
@@ -152,8 +150,8 @@ qr_create(struct gi_xlator *x, struct gi_fop *fop)
 static void
 early(struct gi_xlator *x, struct qr_inode *e)
 {
-  const struct qr *qr = x->private;
-  if (e->early == 0 && qr->joined_ns && gi_now(x->reactor) < qr->joined_ns + QR_UNSURE_NS)
+  struct qr *qr = x->private;
+  if (e->early == 0 && gi_join_waits(&qr->joining, x)) /* the end of one from before would be taken for that of this one */
     e->unsure = true;
   e->early++;
   GI_ASSERT(e->early <= e->changes);

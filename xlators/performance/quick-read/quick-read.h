@@ -6,6 +6,7 @@
 #define QUICK_READ_H
 
 #include "libglusterish/graph.h"
+#include "libglusterish/join.h"
 
 struct qr_options {
   uint64_t max_file_size, cache_size; /* bytes */
@@ -23,11 +24,10 @@ struct qr {
   uint64_t lock_seq;  /* when a lock was last granted */
   uint64_t
       stranger_seq;   /* when a brick last told of a file that is not known here: of what a LOOKUP is about to find, perhaps */
-  uint64_t joined_ns; /* when it came, or came back, into a graph that was running; 0: it was there from the beginning */
-  uint64_t settles;   /* gi_ticks of that, while changes from before are under way that it will not see end; 0: none are */
-  uint32_t joined;    /* how often it did */
+  uint32_t joined;    /* how often it came, or came back, into a graph that was running */
   uint64_t told_from; /* gi_now: all bricks will have been told to tell by then */
   bool away;          /* it was switched off, and saw nothing of what was done meanwhile */
+  struct gi_join joining;
   struct {
     uint64_t hits, misses, fetched, ahead, confirmed, unused, dropped;
   } metrics;

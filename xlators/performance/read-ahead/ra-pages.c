@@ -191,9 +191,9 @@ static bool
 may_read_ahead(const struct ra_fd *rf)
 {
   const struct gi_xlator *x = rf->x;
-  const struct ra *ra = x->private;
+  struct ra *ra = x->private;
   const struct ra_inode *i = gi_inode_private(rf->fd->inode, x);
-  return rf->window > 0 && !x->draining && x->enabled && i->changes == 0 && gi_now(x->reactor) >= ra->begins_ns;
+  return rf->window > 0 && !x->draining && x->enabled && i->changes == 0 && !gi_join_waits(&ra->joining, x);
 }
 
 /* Whole pages only: a reader of small pieces has a page asked for whenever it has used one. A page asked for may be given up from

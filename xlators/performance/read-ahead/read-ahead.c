@@ -329,13 +329,6 @@ ra_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
 
 /* ---- life ---- */
 
-static void
-begin(struct gi_xlator *x)
-{
-  struct ra *ra = x->private;
-  ra->begins_ns = gi_now(x->reactor) + RA_JOINING;
-}
-
 static int
 ra_init(struct gi_xlator *x, struct gi_error *err)
 {
@@ -347,7 +340,7 @@ ra_init(struct gi_xlator *x, struct gi_error *err)
   gi_hold_init(&ra->hold, x, ra_read);
   gi_lru_init(&ra->lru, &x->ctx->budget, x->reactor, x->name, ra_evict, ra);
   if (x->graph->active)
-    begin(x);
+    gi_join(&ra->joining, x);
   return 0;
 }
 
@@ -365,8 +358,9 @@ static void
 ra_commit(struct gi_xlator *x)
 {
   const struct ra_options *o = x->options;
+  struct ra *ra = x->private;
   if (!x->enabled)
-    begin(x);
+    gi_join(&ra->joining, x);
   gi_xlator_enable(x, !o->pass_through);
 }
 

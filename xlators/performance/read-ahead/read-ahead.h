@@ -7,9 +7,9 @@
 
 #include "libglusterish/graph.h"
 #include "libglusterish/hold.h"
+#include "libglusterish/join.h"
 
-#define RA_MAX_AGE GI_NSEC_PER_SEC       /* what was read ahead is not served later */
-#define RA_JOINING (5 * GI_NSEC_PER_SEC) /* after it joined a running graph changes that it did not see may be under way */
+#define RA_MAX_AGE GI_NSEC_PER_SEC /* what was read ahead is not served later */
 
 struct ra_options {
   int64_t page_count;
@@ -55,7 +55,7 @@ struct ra {
   struct gi_lru lru;
   struct gi_list fds;
   struct gi_hold hold; /* READs that wait for a page */
-  uint64_t begins_ns;  /* nothing is read ahead before */
+  struct gi_join joining;
   struct {
     uint64_t hits, waits, misses, pages, unused;
   } metrics;

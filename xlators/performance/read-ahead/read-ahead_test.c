@@ -378,18 +378,25 @@ test_cancel_and_drain(void **state)
   assert_true(fake_release(s, 0, GI_FOP_READ, 128 * KB, 0)); /* the page: nobody wants it */
 }
 
-/* Changes that it has not seen may be under way. */
+/* A change that it has not seen is under way. */
 static void
 test_it_waits_after_it_joined_a_running_graph(void **state)
 {
   struct fake_stack *s = stack("option pass-through on\n");
   struct gi_error err;
   struct gi_fd *fd = fake_fd(s, FILE_A);
+  struct gi_fop *change = fake_fop(s, GI_FOP_WRITE);
+  gi_fop_set_fd(change, fd);
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.hold = true});
+  fake_submit(s, change);
   assert_int_equal(fake_stack_children(s, "option pass-through off\n", (unsigned[]){0}, 1, &err), 0);
   assert_true(s->x->enabled);
   reads(s, fd, 0, 4 * KB);
   reads(s, fd, 4 * KB, 4 * KB);
   assert_int_equal(metric(s, PAGES), 0);
+  assert_true(fake_release(s, 0, GI_FOP_WRITE, 0, 0));
+  reads(s, fd, 8 * KB, 4 * KB);
+  assert_true(metric(s, PAGES) > 0);
   fake_stack_free(s);
 }
 

@@ -214,9 +214,9 @@ rda_ask(struct rda_fd *rf, uint64_t cookie, uint64_t size, struct gi_fop *waiter
 bool
 rda_may_keep(const struct gi_xlator *x, const struct gi_inode *dir)
 {
-  const struct rda *rda = x->private;
+  struct rda *rda = x->private;
   const struct rda_inode *i = gi_inode_private(dir, x);
-  return !x->draining && x->enabled && i->changes == 0 && gi_now(x->reactor) >= rda->begins_ns;
+  return !x->draining && x->enabled && i->changes == 0 && !gi_join_waits(&rda->joining, x);
 }
 
 /* Bytes, as a brick reckons them, that the reader has not been given. */

@@ -344,13 +344,6 @@ rda_inode_gone(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
 
 /* ---- life ---- */
 
-static void
-begin(struct gi_xlator *x)
-{
-  struct rda *rda = x->private;
-  rda->begins_ns = gi_now(x->reactor) + RDA_JOINING;
-}
-
 static int
 rda_init(struct gi_xlator *x, struct gi_error *err)
 {
@@ -362,7 +355,7 @@ rda_init(struct gi_xlator *x, struct gi_error *err)
   gi_hold_init(&rda->hold, x, rda_list);
   gi_lru_init(&rda->lru, &x->ctx->budget, x->reactor, x->name, rda_evict, rda);
   if (x->graph->active)
-    begin(x);
+    gi_join(&rda->joining, x);
   return 0;
 }
 
@@ -380,8 +373,9 @@ static void
 rda_commit(struct gi_xlator *x)
 {
   const struct rda_options *o = x->options;
+  struct rda *rda = x->private;
   if (!x->enabled)
-    begin(x);
+    gi_join(&rda->joining, x);
   gi_xlator_enable(x, !o->pass_through);
 }
 

@@ -7,11 +7,11 @@
 
 #include "libglusterish/graph.h"
 #include "libglusterish/hold.h"
+#include "libglusterish/join.h"
 
 #define RDA_ENTRY 200u                     /* bytes that a brick reckons for an entry (wire.md 3.10) */
 #define RDA_FRESH GI_NSEC_PER_SEC          /* attributes of an entry are good for so long */
 #define RDA_MAX_AGE (10 * GI_NSEC_PER_SEC) /* and its name */
-#define RDA_JOINING (5 * GI_NSEC_PER_SEC)  /* after it joined a running graph changes that it did not see may be under way */
 
 struct rda_options {
   uint64_t request_size, low, high, limit; /* bytes */
@@ -58,7 +58,7 @@ struct rda {
   struct gi_list fds;
   struct gi_hold hold;      /* requests that wait for a piece */
   uint64_t tick, forgotten; /* the latest of an inode that was forgotten */
-  uint64_t begins_ns;       /* nothing is read ahead before */
+  struct gi_join joining;
   struct {
     uint64_t hits, waits, passed, pieces, unused, bare;
   } metrics;

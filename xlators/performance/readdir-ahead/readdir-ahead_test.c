@@ -429,17 +429,24 @@ test_cancel_and_drain(void **state)
     ;
 }
 
-/* Changes that it has not seen may be under way. */
+/* A change that it has not seen is under way. */
 static void
 test_it_waits_after_it_joined_a_running_graph(void **state)
 {
   struct fake_stack *s = stack("option pass-through on\n");
   struct gi_error err;
   struct gi_fd *fd = fake_fd(s, DIR_A);
+  struct gi_fop *change = fake_fop(s, GI_FOP_UNLINK);
+  gi_fop_set_entry(change, &change->loc, fake_inode(s, DIR_A), "name");
+  fake_script(s, 0, GI_FOP_UNLINK, (struct fake_reply){.hold = true});
+  fake_submit(s, change);
   assert_int_equal(fake_stack_children(s, "option pass-through off\n", (unsigned[]){0}, 1, &err), 0);
   assert_true(s->x->enabled);
   gives(s, fd, 0);
   gives(s, fd, 20);
+  assert_int_equal(metric(s, PASSED), 2);
+  assert_true(fake_release(s, 0, GI_FOP_UNLINK, 0, 0));
+  gives(s, fd, 40);
   assert_int_equal(metric(s, PASSED), 2);
   fake_stack_free(s);
 }
