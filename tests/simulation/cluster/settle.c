@@ -122,6 +122,15 @@ dump_disks(struct sim_cluster *c, FILE *out)
   }
 }
 
+/* A brick whose disk failed when trouble was about to end has ended itself up to half a minute later. */
+static void
+start_ended(struct sim_cluster *c)
+{
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    if (c->machine[i].process->state == SIM_DOWN && !sim_machine_start(&c->machine[i]))
+      sim_violation(c->w, "brick-%u cannot start: %s", i, c->machine[i].process->why.text);
+}
+
 bool
 sim_settle(struct sim_cluster *c, uint64_t ns, bool full)
 {
@@ -131,6 +140,7 @@ sim_settle(struct sim_cluster *c, uint64_t ns, bool full)
     if (full && n % ORDER_EVERY == 0)
       order_all(c);
     sim_world_run(c->w, c->w->now + LOOK_NS, NULL);
+    start_ended(c);
     if (settled(c, why, sizeof(why)))
       return true;
   }
