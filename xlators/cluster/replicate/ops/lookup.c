@@ -160,6 +160,30 @@ agreeing(const struct gi_fan *fan, const struct lookup_view *v)
   return same;
 }
 
+/* The name can be locked, and all children asked again. Not if a child could not answer: it would not tell more. */
+static bool
+may_look_locked(struct rep *rep, struct gi_fop *fop, const struct gi_fan *fan, const struct lookup_view *v)
+{
+  return v->named && (v->ok | v->gone) == fan->sent && rep_fop(rep, fop)->locked_looks < LOCKED_LOOKS;
+}
+
+/* A linkto file that some have is made with the gfid of the file that others still have, and for a moment no mark says who is right: it is
+ * written when the linkto file is there. */
+static bool
+of_two_kinds(const struct gi_fan *fan, uint32_t among)
+{
+  uint32_t linkto = 0;
+
+  rep_foreach(i, among)
+  {
+    const struct gi_iatt *st = &gi_fan_reply(fan, i)->rsp.stat;
+
+    if (S_ISREG(st->mode) && (st->mode & 07777) == S_ISVTX && st->size == 0)
+      linkto |= 1u << i;
+  }
+  return linkto && linkto != among;
+}
+
 /* Learns from the replies and picks the child whose reply is given; -1 and *err if there is none. */
 static int
 choose_reply(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, struct lookup_view *v, int *err)
@@ -185,6 +209,11 @@ choose_reply(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, struct loo
     uint32_t both;
 
     rep_marks_judge(rep, fan, same, v->inode_locked, &verdict);
+    if (may_look_locked(rep, fop, fan, v) && of_two_kinds(fan, verdict.meta_readable)) {
+      gi_inode_unref(&inode);
+      v->torn = true;
+      return -1;
+    }
     rep_inode_type(inode, st->mode);
     rep_inode_learn(rep, inode, &verdict, rf->generation, rf->distrusts);
     both = verdict.data_readable & verdict.meta_readable;
@@ -401,13 +430,13 @@ look_locked(void *arg)
   lookup_done(&rf->fan);
 }
 
-/* Locks the name and asks again, to wait for those who change it. Not if a child could not answer: it would not tell more. */
+/* Locks the name and asks again, to wait for those who change it. */
 static bool
 look_again_locked(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, const struct lookup_view *v)
 {
   struct rep_fop *rf = rep_fop(rep, fop);
 
-  if (!v->torn || (v->ok | v->gone) != fan->sent || rf->locked_looks == LOCKED_LOOKS)
+  if (!v->torn || !may_look_locked(rep, fop, fan, v))
     return false;
   GI_PROBE("replicate: looked again with the name locked");
   rf->locked_looks++;

@@ -191,6 +191,46 @@ a_name_that_is_being_made_or_healed(void **state)
   locked_and_absent(rig_new_arbiter(NULL), 2, true, ENOTCONN);
 }
 
+/* Who makes it marks those that have the old file, and only then gives the name back. */
+static void
+maker_is_ready(struct brick *b, struct gi_fop *fop, void *arg)
+{
+  struct rig *r = arg;
+
+  if (fop->kind != GI_FOP_ENTRYLK)
+    return;
+  r->brick[2].hook = NULL;
+  for (unsigned i = 0; i < 2; i++)
+    for (unsigned slot = 0; slot < 2; slot++)
+      rig_blame(r, i, 5, 2, slot);
+}
+
+static void
+a_linkto_file_where_another_has_the_file(void **state)
+{
+  for (unsigned marked = 0; marked < 2; marked++) {
+    struct rig *r = rig_new(NULL);
+    struct gi_fop *f;
+
+    rig_object(r, 5, S_IFREG | 01000);
+    brick_object(&r->brick[2], 5)->stat.mode = S_IFREG | 0644;
+    brick_object(&r->brick[2], 5)->stat.size = 100;
+    rig_run(r, rig_loc(r, GI_FOP_LOOKUP, 1));
+    rig_forget(r);
+    if (marked) {
+      r->brick[2].hook = maker_is_ready;
+      r->brick[2].hook_arg = r;
+    }
+    f = lookup(r, "f5");
+    assert_int_equal(f->rsp.ret, 0);
+    if (marked)
+      assert_int_equal(f->rsp.stat.mode, S_IFREG | 01000);
+    rig_done(f, 0, 0);
+    rig_log(r, 0, marked ? "LOOKUP E:f5 LOOKUP EU:f5" : "LOOKUP E:f5 LOOKUP EU:f5 E:f5 LOOKUP EU:f5 E:f5 LOOKUP EU:f5");
+    rig_free_clean(r);
+  }
+}
+
 /* No quorum has the name and none lacks it. If all have said so and nobody changes it, that is how it is. */
 static void
 a_contradiction_that_lasts(void **state)
@@ -650,6 +690,7 @@ main(void)
       cmocka_unit_test(wrong_gfid_expected_above),
       cmocka_unit_test(name_that_only_a_stale_brick_has),
       cmocka_unit_test(a_name_that_is_being_made_or_healed),
+      cmocka_unit_test(a_linkto_file_where_another_has_the_file),
       cmocka_unit_test(a_contradiction_that_lasts),
       cmocka_unit_test(everyone_accused),
       cmocka_unit_test(counters_do_not_reach_the_application),
