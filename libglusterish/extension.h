@@ -55,6 +55,7 @@
 #define GI_LOCK_AGAIN_KEY "glusterish.lock-again"
 #define GI_LOCK_SPACE_KEY "glusterish.lock-space"
 #define GI_MOVED_KEY "glusterish.moved"
+#define GI_MOVING_KEY "glusterish.moving"
 #define GI_TAKEN_KEY "glusterish.taken"
 #define GI_TRACE_KEY "glusterish.trace"
 #define GI_TRACE_STEPS_KEY "glusterish.trace.steps"

@@ -285,10 +285,10 @@ means_another(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid)
   return !di_fop_of(fop, d)->expects && gi_dict_get_gfid(fop->xdata, GI_EXPECTED_KEY, &want) && !gi_gfid_equal(&want, gfid);
 }
 
-/* The file first: a linkto file that is left over is found to lead nowhere, a file without one is found everywhere. *again: what has the
- * name has to be found out once more. */
+/* The file first: a linkto file that is left over is found to lead nowhere, a file without one is found everywhere. `careful`: also where the
+ * name seems to belong it may be on the move, by a layout that is not known yet. *again: what has the name has to be found out once more. */
 static int
-unlink_once(struct di *d, struct gi_fop *fop, bool *again)
+unlink_once(struct di *d, struct gi_fop *fop, bool careful, bool *again)
 {
   const struct di_layout *l;
   struct di_locks locks = {0};
@@ -309,15 +309,18 @@ unlink_once(struct di *d, struct gi_fop *fop, bool *again)
   hashed = di_hashed(d, l, fop->loc.name);
   if (hashed < 0 && d->up != di_all(d))
     return ENOTCONN; /* it belongs to one that is down, which may have a linkto file */
-  if (hashed >= 0 && hashed != child)
+  careful = careful || hashed != child;
+  if (hashed >= 0 && careful)
     err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc);
-  if (!err && hashed >= 0 && hashed != child)
+  if (!err && careful)
     arrived = di_arrived_at(d, fop, &stat.gfid, (unsigned)child);
   if (arrived >= 0)
     err = EAGAIN;
   *again = err == EAGAIN;
   if (!err) {
     expect(d, fop, &stat.gfid);
+    if (careful)
+      gi_dict_set_uint(gi_fop_xdata(fop), GI_MOVING_KEY, 1);
     err = di_pass(d, fop, (unsigned)child);
     *again = di_is_gone(err);
   }
@@ -330,16 +333,29 @@ unlink_once(struct di *d, struct gi_fop *fop, bool *again)
 }
 
 static enum gi_verdict
-unlink_name(struct di *d, struct gi_fop *fop)
+unlink_patiently(struct di *d, struct gi_fop *fop, bool careful)
 {
   bool again = true;
   int err = 0;
 
   for (unsigned i = 0; again && i < DI_ATTEMPTS; i++) {
     gi_reply_clear(&fop->rsp);
-    err = unlink_once(d, fop, &again);
+    err = unlink_once(d, fop, careful, &again);
+    careful = true;
   }
   return di_end(d, fop, err);
+}
+
+static enum gi_verdict
+unlink_name(struct di *d, struct gi_fop *fop)
+{
+  return unlink_patiently(d, fop, false);
+}
+
+static enum gi_verdict
+unlink_carefully(struct di *d, struct gi_fop *fop)
+{
+  return unlink_patiently(d, fop, true);
 }
 
 enum gi_verdict
@@ -365,7 +381,7 @@ di_unlink_done(struct gi_xlator *x, struct gi_fop *fop)
   struct di *d = di_of(x);
 
   if (fop->rsp.ret < 0 && di_is_gone(fop->rsp.err))
-    return di_run(d, fop, unlink_name);
+    return di_run(d, fop, unlink_carefully);
   di_parent_attrs(d, fop);
   return GI_PASS;
 }

@@ -508,6 +508,33 @@ test_stray_linkto_is_no_further_name(void **state)
   fake_stack_free(s);
 }
 
+/* ---- a name that goes while its file moves, by a layout that is old ---- */
+
+static void
+refuse_who_does_not_know(struct gi_fop *fop, void *arg)
+{
+  if (!gi_dict_get(fop->xdata, GI_MOVING_KEY))
+    gi_fop_fail(fop, ESTALE);
+}
+
+/* The file has arrived on the second subvolume, and the first one, where the name seems to belong, has not heard of it. */
+static void
+test_name_of_a_file_that_arrives_goes_when_it_has(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_UNLINK, name_on(0, 2));
+  struct gi_inode *inode = fake_inode(s, FILE_GFID);
+
+  script_almost_moved(s);
+  fake_script_always(s, 0, GI_FOP_UNLINK, (struct fake_reply){.fill = refuse_who_does_not_know});
+  di_know_file(di_of(s->x), &inode->gfid, s->x->children[0]);
+  gi_loc_set_inode(&f->loc, inode);
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_true(strchr(ends, 'R')); /* the move has ended first */
+  fake_stack_free(s);
+}
+
 /* ---- a linkto file that lacks its attribute: a brick has missed that ---- */
 
 static bool has_moved;
@@ -574,6 +601,7 @@ main(void)
       cmocka_unit_test(test_what_a_noted_rename_replaces_goes_last),
       cmocka_unit_test(test_stray_linkto_is_nothing_that_exists),
       cmocka_unit_test(test_stray_linkto_is_no_further_name),
+      cmocka_unit_test(test_name_of_a_file_that_arrives_goes_when_it_has),
       cmocka_unit_test(test_linkto_without_its_attribute_is_no_file),
       cmocka_unit_test(test_what_an_attempt_has_left_is_no_success),
       cmocka_unit_test(test_different_directories_of_one_name),

@@ -224,19 +224,34 @@ posix_prepare_unlink(struct posix_op *op)
 }
 
 static bool
-is_linkto(struct posix_op *op, const struct entry *e)
+leads_elsewhere(struct posix_op *op, const struct entry *e)
 {
   char value[256];
 
-  return S_ISREG(e->st.st_mode) && (e->st.st_mode & 07777) == 01000 &&
+  return S_ISREG(e->st.st_mode) &&
          posix_at_get(op->p, (struct posix_at){e->dirfd, e->name}, KEY_LINKTO, value, sizeof(value)) > 0;
+}
+
+static bool
+is_linkto(struct posix_op *op, const struct entry *e)
+{
+  return (e->st.st_mode & 07777) == 01000 && leads_elsewhere(op, e);
+}
+
+/* It may have arrived where it goes: who does not know would remove the name here alone. */
+static bool
+is_moving(struct posix_op *op, const struct entry *e)
+{
+  mode_t marks = S_ISVTX | S_ISGID;
+
+  return (e->st.st_mode & marks) == marks && leads_elsewhere(op, e) && !gi_dict_get(op->fop->xdata, GI_MOVING_KEY);
 }
 
 /* Who means the file that the linkto file leads to: it has moved, and its name is removed where it is. Healers mean what is here. */
 static bool
 means_file(struct posix_op *op, const struct entry *e)
 {
-  return op->fop->caller.pid >= 0 && is_linkto(op, e) && gi_dict_get(op->fop->xdata, GI_EXPECTED_KEY);
+  return op->fop->caller.pid >= 0 && gi_dict_get(op->fop->xdata, GI_EXPECTED_KEY) && (is_linkto(op, e) || is_moving(op, e));
 }
 
 static int

@@ -479,6 +479,29 @@ linkto_file_is_not_the_file_that_is_meant(void **state)
   brick_free(b);
 }
 
+/* Who does not know that it moves would take the name away here alone, and it may be where it goes already. */
+static void
+name_of_a_file_that_moves_goes_by_who_knows(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid gfid = brick_gfid(b);
+  char path[PATH_MAX];
+  struct gi_fop *f;
+
+  (void)state;
+  assert_ok(brick_mknod(b, ROOT, "f", S_IFREG | 0644, &gfid));
+  brick_path(b, path, "f");
+  assert_int_equal(setxattr(path, "trusted.glusterfs.dht.linkto", "child-1", 8, 0), 0);
+  assert_int_equal(chmod(path, S_ISVTX | S_ISGID | 0644), 0);
+  assert_fails(meaning(b, GI_FOP_UNLINK, "f", &gfid), ESTALE);
+  f = brick_fop(b, GI_FOP_UNLINK);
+  set_entry(f, ROOT, "f");
+  gi_dict_set_gfid(gi_fop_xdata(f), GI_EXPECTED_KEY, &gfid);
+  gi_dict_set_uint(gi_fop_xdata(f), GI_MOVING_KEY, 1);
+  assert_ok(brick_run(b, f));
+  brick_free(b);
+}
+
 /* ---- a brick that lost a handle with its power, and made the object again for want of it ---- */
 
 static void
@@ -672,6 +695,7 @@ main(void)
       cmocka_unit_test(times_that_are_none_are_refused),
       cmocka_unit_test(only_the_object_that_is_meant_loses_its_name),
       cmocka_unit_test(linkto_file_is_not_the_file_that_is_meant),
+      cmocka_unit_test(name_of_a_file_that_moves_goes_by_who_knows),
       cmocka_unit_test(of_two_directories_with_one_gfid_the_second_keeps_the_handle),
       cmocka_unit_test(of_two_files_with_one_gfid_the_second_keeps_the_handle),
       cmocka_unit_test(the_name_of_the_first_comes_to_lead_to_the_second),
