@@ -4,17 +4,18 @@
  * (rpc/give-back.h): nobody waits for it. An unlock is answered here at once, and
  * reaches the brick before whatever this client asks it for next, so the client
  * itself never meets a lock it has given back. If there is no next message, one
- * of its own takes everything along a moment later; and at once if the brick
- * says that others wait.
+ * of its own takes everything along: a moment later if there is a lock, a second
+ * if there are descriptors only, and at once if the brick says that others wait.
  *
  * Healers' locks go by themselves: who finds one taken leaves the file alone.
  */
 #include "xlators/protocol/client/client.h"
 #include "rpc/give-back.h"
 
-#define CL_GIVE_BACK_NS (10 * GI_NSEC_PER_MSEC) /* others may wait for so long, where they cannot be told of */
-#define CL_HURRY_NS GI_NSEC_PER_SEC             /* after a notice what is given back goes at once */
-#define CL_GIVE_BACK_MAX 4096u                  /* bytes */
+#define CL_GIVE_BACK_NS (10 * GI_NSEC_PER_MSEC)     /* others may wait for so long, where they cannot be told of */
+#define CL_GIVE_BACK_DESCRIPTORS_NS GI_NSEC_PER_SEC /* nobody waits for those */
+#define CL_HURRY_NS GI_NSEC_PER_SEC                 /* after a notice what is given back goes at once */
+#define CL_GIVE_BACK_MAX 4096u                      /* bytes */
 
 static bool
 cl_can_wait(struct client *c)
@@ -50,11 +51,21 @@ cl_give_back_due(void *arg)
 static void
 cl_give_back_add(struct client *c, const struct gi_give_back *g)
 {
+  bool sooner = !g->descriptor && !c->gives_lock;
   gi_give_back_put(&c->given_back, g);
+  c->gives_lock |= !g->descriptor;
   if (c->given_back.len >= CL_GIVE_BACK_MAX)
     cl_give_back_now(c);
-  else if (!c->give_back_timer.armed)
-    gi_timer_set(&c->give_back_timer, CL_GIVE_BACK_NS);
+  else if (sooner || !c->give_back_timer.armed)
+    gi_timer_set(&c->give_back_timer, c->gives_lock ? CL_GIVE_BACK_NS : CL_GIVE_BACK_DESCRIPTORS_NS);
+}
+
+static void
+gone(struct client *c)
+{
+  c->given_back.len = 0;
+  c->gives_lock = false;
+  gi_timer_cancel(&c->give_back_timer);
 }
 
 bool
@@ -92,7 +103,7 @@ cl_give_back_with(struct client *c, struct gi_dict *xdata)
 {
   GI_ASSERT(c->given_back.len > 0);
   gi_dict_set_bin(xdata, GI_GIVE_BACK_KEY, c->given_back.base, (uint32_t)c->given_back.len);
-  c->given_back.len = 0;
+  gone(c);
 }
 
 void
@@ -105,8 +116,7 @@ cl_give_back_hurry(struct client *c)
 void
 cl_give_back_lost(struct client *c)
 {
-  c->given_back.len = 0;
-  gi_timer_cancel(&c->give_back_timer);
+  gone(c);
 }
 
 void

@@ -141,6 +141,38 @@ test_a_descriptor_goes_too(void **state)
   bench_free(b);
 }
 
+static unsigned
+turns_until_released(struct bench *b)
+{
+  unsigned turns = 0;
+
+  for (; turns < 1000 && !client_of(b)->sent[GI_FOP_RELEASE]; turns++)
+    bench_turn(b, 10);
+  return turns;
+}
+
+/* Nobody waits for a descriptor, so it waits longer for a message to go with; a lock takes it along. */
+static void
+test_a_descriptor_waits_longer_than_a_lock(void **state)
+{
+  for (unsigned lock = 0; lock < 2; lock++) {
+    struct bench *b = bench_new(NULL, NULL, true);
+    struct gi_fd *fd = gi_fd_new(b->client->graph, fake_inode(b->client, 9), O_RDWR, 1);
+
+    open_it(b, fd);
+    gi_fd_unref(&fd);
+    assert_false(client_of(b)->gives_lock);
+    if (lock)
+      given(b, unlock_name(b));
+    assert_int_equal(client_of(b)->gives_lock, lock);
+    assert_true(client_of(b)->give_back_timer.armed);
+    assert_true(turns_until_released(b) < 1000);
+    assert_int_equal(client_of(b)->sent[GI_FOP_RELEASE], 1);
+    assert_false(client_of(b)->gives_lock || client_of(b)->give_back_timer.armed);
+    bench_free(b);
+  }
+}
+
 /* A lock that others wait for is given back at once, and so are those after it. */
 static void
 test_waits_for_nothing_when_others_wait(void **state)
@@ -213,6 +245,7 @@ main(void)
       cmocka_unit_test(test_goes_before_the_next_operation),
       cmocka_unit_test(test_goes_by_itself_a_moment_later),
       cmocka_unit_test(test_a_descriptor_goes_too),
+      cmocka_unit_test(test_a_descriptor_waits_longer_than_a_lock),
       cmocka_unit_test(test_waits_for_nothing_when_others_wait),
       cmocka_unit_test(test_who_sends_messages),
       cmocka_unit_test(test_goes_with_its_connection),

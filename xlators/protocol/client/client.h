@@ -141,6 +141,7 @@ struct client {
   struct cl_metrics metrics;
   uint64_t sent[GI_FOP_MAX];    /* messages by kind */
   struct gi_xdr_out given_back; /* goes with the next message */
+  bool gives_lock;              /* among that is one */
   struct gi_timer give_back_timer;
   bool asked_under_way; /* what the brick does, and it has not answered */
   uint64_t hurry_until; /* others wait for locks: what is given back goes at once; 0: nobody does */
