@@ -330,6 +330,18 @@ change_error(struct bridge *b, fuse_req_t req, const struct gi_inode *inode, con
   return 0;
 }
 
+/* The inode; NULL: it was answered why its attribute of that name stays. */
+static struct gi_inode *
+to_change(struct bridge *b, fuse_req_t req, fuse_ino_t ino, const char *name)
+{
+  struct gi_inode *inode = node_inode(b, req, ino);
+  int err = inode ? change_error(b, req, inode, name) : 0;
+
+  if (err)
+    reply_err(b, req, err);
+  return err ? NULL : inode;
+}
+
 /* Commands to the client itself, in the clothes of an attribute. True: answered. */
 static bool
 command(struct bridge *b, fuse_req_t req, struct gi_inode *inode, const char *name, const char *value, size_t size)
@@ -358,15 +370,10 @@ void
 do_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
 {
   struct bridge *b = bridge_of_req(req);
-  struct gi_inode *inode = node_inode(b, req, ino);
-  int err = inode ? change_error(b, req, inode, name) : 0;
+  struct gi_inode *inode = to_change(b, req, ino, name);
 
   if (!inode)
     return;
-  if (err) {
-    reply_err(b, req, err);
-    return;
-  }
   if (command(b, req, inode, name, value, size))
     return;
 
@@ -385,15 +392,10 @@ void
 do_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
   struct bridge *b = bridge_of_req(req);
-  struct gi_inode *inode = node_inode(b, req, ino);
-  int err = inode ? change_error(b, req, inode, name) : 0;
+  struct gi_inode *inode = to_change(b, req, ino, name);
 
   if (!inode)
     return;
-  if (err) {
-    reply_err(b, req, err);
-    return;
-  }
 
   struct gi_fop *fop = op_new(b, req, GI_FOP_REMOVEXATTR);
 
