@@ -65,4 +65,24 @@ gi_promise_life(const struct gi_graph *g, uint64_t want, uint64_t unsaid)
   return want < most ? want : most;
 }
 
+/* Bricks of GlusterFS promise nothing: `told` and `told_for` of the translator's options say whether they tell, and for how long. */
+#define GI_OPTIONS_TOLD(options, so) \
+  {.name = "cache-invalidation", \
+   .key = "features.cache-invalidation", \
+   .type = GI_OPT_BOOL, \
+   .offset = offsetof(struct options, told), \
+   .live = true, \
+   .since = "0.1", \
+   .def = "off", \
+   .level = 1, \
+   .op_version = 30700, \
+   .side = GI_SIDE_CLIENT, \
+   .text = "The bricks of GlusterFS below tell what others change" so ". Bricks of this project say so themselves."}, \
+  { \
+    .name = "cache-invalidation-timeout", .key = "features.cache-invalidation-timeout", .type = GI_OPT_INT, \
+    .offset = offsetof(struct options, told_for), .live = true, .since = "0.1", .def = "60", .min = 1, .max = 86400, \
+    .level = 1, .op_version = 30700, .side = GI_SIDE_CLIENT, \
+    .text = "Seconds after its last operation on a file for which bricks tell a client of it." \
+  }
+
 #endif

@@ -18,6 +18,8 @@
  */
 #include "xlators/performance/open-behind/open-behind.h"
 
+#include "libglusterish/promise.h"
+
 #include <errno.h>
 #include <fcntl.h>
 
@@ -698,28 +700,7 @@ static const struct gi_option ob_table[] = {
      .level = 3,
      .op_version = 40100,
      .text = "Answer no open early, but stay in the graph."},
-    {.name = "cache-invalidation",
-     .key = "features.cache-invalidation",
-     .type = GI_OPT_BOOL,
-     OPT(told),
-     .def = "off",
-     .level = 1,
-     .op_version = 30700,
-     .side = GI_SIDE_CLIENT,
-     .text =
-         "The bricks of GlusterFS below tell what others change; else open-behind answers no open early there. Bricks of this "
-         "project say so themselves."},
-    {.name = "cache-invalidation-timeout",
-     .key = "features.cache-invalidation-timeout",
-     .type = GI_OPT_INT,
-     OPT(told_for),
-     .def = "60",
-     .min = 1,
-     .max = 86400,
-     .level = 1,
-     .op_version = 30700,
-     .side = GI_SIDE_CLIENT,
-     .text = "Seconds after its last operation on a file for which bricks tell a client of it."},
+    GI_OPTIONS_TOLD(ob_options, "; else open-behind answers no open early there"),
     {.name = "timeout",
      .key = "performance.open-behind-timeout",
      .type = GI_OPT_TIME,

@@ -17,6 +17,7 @@
 #include "xlators/performance/quick-read/quick-read.h"
 
 #include "libglusterish/probe.h"
+#include "libglusterish/promise.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -398,28 +399,7 @@ static const struct gi_option qr_table[] = {
      .level = 3,
      .op_version = 40000,
      .text = "Give up the content of a file that a brick says was changed; off asks the brick again before it is used."},
-    {.name = "cache-invalidation",
-     .key = "features.cache-invalidation",
-     .type = GI_OPT_BOOL,
-     OPT(told),
-     .def = "off",
-     .level = 1,
-     .op_version = 30700,
-     .side = GI_SIDE_CLIENT,
-     .text =
-         "The bricks of GlusterFS below tell what others change, so quick-read need not ask them at each open. Bricks of this "
-         "project say so themselves."},
-    {.name = "cache-invalidation-timeout",
-     .key = "features.cache-invalidation-timeout",
-     .type = GI_OPT_INT,
-     OPT(told_for),
-     .def = "60",
-     .min = 1,
-     .max = 86400,
-     .level = 1,
-     .op_version = 30700,
-     .side = GI_SIDE_CLIENT,
-     .text = "Seconds after its last operation on a file for which bricks tell a client of it."},
+    GI_OPTIONS_TOLD(qr_options, ", so quick-read need not ask them at each open"),
     {.name = "ctime-invalidation",
      .key = "performance.ctime-invalidation",
      .type = GI_OPT_BOOL,
