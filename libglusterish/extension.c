@@ -189,6 +189,13 @@ const struct gi_extension gi_extensions[] = {
      "1: the file has moved to another brick. EBUSY if somebody has a POSIX lock of it; if not, none is granted any more "
      "(ESTALE). 0: it "
      "has not."},
+    {NULL,
+     {GI_MOVING_KEY},
+     "xdata of UNLINK",
+     "client",
+     "0.1",
+     "The client has seen to it that the file has not arrived elsewhere. Without this ESTALE, if the file is on the move and "
+     "the request names the gfid it means."},
     {NULL, {GI_LOCK_SPACE_KEY}, "xdata of LK", "client", "0.1", "Which kind of lock it is, enum gi_lock_space (fop.h)."},
     {NULL,
      {GI_GFID_KEY},
