@@ -30,7 +30,17 @@ counts_client() {
 }
 
 # The dump is whole when its last line is there.
-counts_dumped() { grep -qs '^DUMP-END-TIME' "$counts_dumps"/glusterdump."$counts_client".*; }
+counts_dumped() { grep -qs '^DUMP-END-TIME' "${2:-$counts_dumps}"/glusterdump."${1:-$counts_client}".*; }
+
+# counts_sent CLIENT-PID DUMPS [all]: "KIND N" a line, what the client has sent to the brick that got most, or to all of them together.
+counts_sent() {
+  rm -f "$2/glusterdump.$1".*
+  kill -USR1 "$1" && wait_for 5 counts_dumped "$1" "$2" || return 1
+  awk -F= -v all="${3:-}" '/^\[/ {brick = all ? all : $0; counts = /^\[xlator.protocol.client/}
+    counts && sub(/^sent\./, "", $1) {n[brick] += $2; kind[brick, $1] += $2}
+    END {for (b in n) if (n[b] > most) {most = n[b]; best = b}
+      for (k in kind) {split(k, part, SUBSEP); if (part[1] == best) print part[2], kind[k]}}' "$2/glusterdump.$1".*
+}
 
 counts_switches() {
   local p
