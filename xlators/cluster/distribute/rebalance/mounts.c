@@ -105,6 +105,7 @@ di_reb_all_ours(struct di_reb *r)
   struct di_ask ask;
   bool ours = true;
 
+  GI_ASSERT(r->d->n > 0 && r->d->n <= DI_MAX);
   ask_all(r, &ask);
   for (unsigned i = 0; i < r->d->n; i++) {
     const struct gi_fop *reply = gi_fan_reply(&ask.fan, i);

@@ -174,6 +174,7 @@ of_two_kinds(const struct gi_fan *fan, uint32_t among)
 {
   uint32_t linkto = 0;
 
+  GI_ASSERT(!(among & ~fan->ok));
   rep_foreach(i, among)
   {
     const struct gi_iatt *st = &gi_fan_reply(fan, i)->rsp.stat;

@@ -19,6 +19,7 @@ truncated(struct gi_fop *trunc, void *arg)
   struct gi_fop *fop = arg;
   struct rep *rep = rep_of(fop->at);
 
+  GI_ASSERT(fop->kind == GI_FOP_OPEN || fop->kind == GI_FOP_CREATE);
   if (trunc->rsp.ret < 0) {
     fop->rsp.ret = -1;
     fop->rsp.err = trunc->rsp.err;
@@ -37,6 +38,7 @@ truncate_opened(struct rep *rep, struct gi_fop *fop)
   bool writes = (fop->args.flags & O_ACCMODE) != O_RDONLY;
   struct gi_fop *trunc = gi_fop_helper(fop, writes ? GI_FOP_FTRUNCATE : GI_FOP_TRUNCATE);
 
+  GI_ASSERT(fop->fd && fop->fd->inode && fop->args.flags & O_TRUNC);
   if (writes)
     gi_fop_set_fd(trunc, fop->fd);
   else
