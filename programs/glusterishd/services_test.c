@@ -758,6 +758,18 @@ test_random_arguments(void **state)
   assert_int_equal(command(f, 33, "{\"command\":\"volume list\"}", NULL), 0);
 }
 
+/* Clients of a daemon that has just begun have not heard yet which bricks have left. */
+static void
+test_bricks_that_leave_wait_for_clients(void **state)
+{
+  struct fixture *f = *state;
+  f->gd->started_at = gi_now(f->gd->reactor) - 60 * GI_NSEC_PER_SEC;
+  uint64_t usual = gd_leave_grace(f->gd);
+  f->gd->started_at = gi_now(f->gd->reactor);
+  assert_true(usual > 0);
+  assert_true(gd_leave_grace(f->gd) >= usual + 3 * GI_NSEC_PER_SEC); /* they come back within that */
+}
+
 int
 main(int argc, char **argv)
 {
@@ -778,6 +790,7 @@ main(int argc, char **argv)
       cmocka_unit_test_setup_teardown(test_start_after_kill, setup, teardown),
       cmocka_unit_test_setup_teardown(test_set_tells_clients, setup, teardown),
       cmocka_unit_test_setup_teardown(test_remote_is_read_only, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_bricks_that_leave_wait_for_clients, setup, teardown),
       cmocka_unit_test_setup_teardown(test_hostile_json, setup, teardown),
       cmocka_unit_test_setup_teardown(test_random_arguments, setup, teardown),
   };

@@ -19,8 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LEAVE_GRACE (1 * GI_NSEC_PER_SEC) /* clients drop a brick within milliseconds; one that hangs is not waited for */
-#define REPLICA_MAX 16                    /* of cluster/replicate */
+#define REPLICA_MAX 16 /* of cluster/replicate */
 
 struct change {
   struct gd_op *op;
@@ -184,7 +183,7 @@ everywhere(struct gd_op *op)
   }
   /* Clients that were told leave it in good order; were it killed at once they would hold that against it. */
   gi_timer_init(&c->grace, c->op->gd->reactor, stop_gone, c);
-  gi_timer_set(&c->grace, LEAVE_GRACE);
+  gi_timer_set(&c->grace, gd_leave_grace(c->op->gd));
 }
 
 /* ---- the draft comes into force ---- */

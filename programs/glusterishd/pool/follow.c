@@ -13,7 +13,6 @@
 
 #define RETRY (2 * GI_NSEC_PER_SEC) /* while the store does not answer */
 #define BUSY_RETRY (300 * GI_NSEC_PER_MSEC)
-#define LEAVE_GRACE (1 * GI_NSEC_PER_SEC) /* clients drop a brick within milliseconds; one that hangs is not waited for */
 #define LEAVE_MS 3000
 #define SETTLE_LOOK (50 * GI_NSEC_PER_MSEC)
 #define SETTLE_MAX (50 * GI_NSEC_PER_SEC)
@@ -116,7 +115,7 @@ retire(struct gd_follow *f, const struct gd_volume *v, struct gd_brick *bricks, 
     bricks[i].volume = r->volume;
   gi_list_add_tail(&f->retired, &r->link);
   gi_timer_init(&r->grace, f->pool->gd->reactor, grace_over, r);
-  gi_timer_set(&r->grace, n ? LEAVE_GRACE : 0);
+  gi_timer_set(&r->grace, n ? gd_leave_grace(v->gd) : 0);
 }
 
 /* ---- volumes ---- */
