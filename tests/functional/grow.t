@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A volume grows and shrinks while fsx runs and trees are renamed in it, and the rebalance, a client and the management daemon are killed: one round of
-# tests/bench/grow. By hand: on a slow machine a rename of the client that is killed was seen to hang in the kernel for good, which is not understood.
+# tests/bench/grow. By hand, as long as a round in some fails (doc/track-record.md).
 # ROUNDS=20: so many, with PostgreSQL, and bricks are killed too. Trees are not listed: a listing that goes on while files
 # move may show one of them twice, or not.
 grow=("${GLUSTERISH_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/bench/grow" --without list)
