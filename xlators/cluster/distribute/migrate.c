@@ -315,6 +315,13 @@ as_it_was(struct di *d, struct gi_fop *fop)
   return GI_ANSWERED;
 }
 
+/* A subvolume copies what it has: when one of the files has just moved who asked copies by reading and writing, which follow it. */
+static int
+or_by_hand(const struct gi_fop *fop, int err)
+{
+  return fop->kind == GI_FOP_COPY_FILE_RANGE && (di_is_gone(err) || err == EBADF) ? EXDEV : err;
+}
+
 /* As an operation of its own: what those below have kept of the first try is not theirs to find, and it may go to the same subvolume. */
 static enum gi_verdict
 once_more(struct di *d, struct gi_fop *fop)
@@ -325,7 +332,7 @@ once_more(struct di *d, struct gi_fop *fop)
   int err = fop->kind == GI_FOP_OPEN ? 0 : open_there(d, fop, fop->fd, child), k = di_index(d, child);
 
   if (err || k < 0)
-    return gi_fop_fail(fop, err ? err : ENOTCONN);
+    return gi_fop_fail(fop, err ? or_by_hand(fop, err) : ENOTCONN);
   gi_fop_unref(df->first);
   df->first = NULL;
   df->to = child;
@@ -535,6 +542,10 @@ di_file_done(struct gi_xlator *x, struct gi_fop *fop)
   const struct gi_iatt *a;
 
   GI_ASSERT(df->to && df->tries <= TRIES);
+  if (fop->rsp.ret < 0 && fop->kind == GI_FOP_COPY_FILE_RANGE) {
+    fop->rsp.err = or_by_hand(fop, fop->rsp.err);
+    return GI_PASS;
+  }
   if (fop->rsp.ret < 0 && fop->rsp.err == EBADF && fop->fd && !fop->fd->anonymous && fop->kind != GI_FOP_OPEN &&
       df->tries < TRIES)
     return think(d, fop, after_closed);

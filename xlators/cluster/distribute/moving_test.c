@@ -116,6 +116,26 @@ test_writes_go_where_it_goes_now(void **state)
   fake_stack_free(s);
 }
 
+/* A copy on one subvolume of a file that was there a moment ago: it is made by reading and writing instead. */
+static void
+test_copies_of_what_moved_are_made_by_hand(void **state)
+{
+  static const int gone[] = {ESTALE, ENOENT, EBADF};
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(gone); i++) {
+    struct gi_fop *f = fake_fop(s, GI_FOP_COPY_FILE_RANGE);
+
+    gi_fop_set_fd(f, fd);
+    f->fd2 = gi_fd_ref(fd);
+    fake_script(s, 0, GI_FOP_COPY_FILE_RANGE, (struct fake_reply){.ret = -1, .err = gone[i]});
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.err, EXDEV);
+  }
+  fake_stack_free(s);
+}
+
 static void
 test_operations_follow_when_it_has_moved(void **state)
 {
@@ -486,6 +506,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_writes_go_to_both_while_it_moves),
       cmocka_unit_test(test_writes_go_where_it_goes_now),
+      cmocka_unit_test(test_copies_of_what_moved_are_made_by_hand),
       cmocka_unit_test(test_operations_follow_when_it_has_moved),
       cmocka_unit_test(test_operations_follow_when_another_one_was_first),
       cmocka_unit_test(test_a_change_fails_if_it_cannot_follow),
