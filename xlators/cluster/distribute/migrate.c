@@ -533,6 +533,30 @@ di_xattrop(struct gi_xlator *x, struct gi_fop *fop)
   return di_on_inode(x, fop);
 }
 
+static bool
+on_the_move(const struct gi_iatt *a)
+{
+  return a && gi_iatt_valid(a) && S_ISREG(a->mode) &&
+         ((a->mode & 07777) == DI_LINKTO_MODE || (a->mode & DI_MOVING) == DI_MOVING);
+}
+
+/* What was copied into a file that moves must get to where that goes, and what was copied from one that has moved may be old. The ranges do
+ * not overlap, so it may be done again. */
+static enum gi_verdict
+copied(struct gi_fop *fop)
+{
+  int err = fop->rsp.ret < 0 ? or_by_hand(fop, fop->rsp.err) : 0;
+
+  if (!err && (on_the_move(gi_reply_attr(fop, GI_OF_OBJECT)) || on_the_move(gi_reply_attr(fop, GI_OF_OBJECT2))))
+    err = EXDEV;
+  if (err) {
+    gi_reply_clear(&fop->rsp);
+    fop->rsp.ret = -1;
+    fop->rsp.err = err;
+  }
+  return GI_PASS;
+}
+
 enum gi_verdict
 di_file_done(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -542,10 +566,8 @@ di_file_done(struct gi_xlator *x, struct gi_fop *fop)
   const struct gi_iatt *a;
 
   GI_ASSERT(df->to && df->tries <= TRIES);
-  if (fop->rsp.ret < 0 && fop->kind == GI_FOP_COPY_FILE_RANGE) {
-    fop->rsp.err = or_by_hand(fop, fop->rsp.err);
-    return GI_PASS;
-  }
+  if (fop->kind == GI_FOP_COPY_FILE_RANGE)
+    return copied(fop);
   if (fop->rsp.ret < 0 && fop->rsp.err == EBADF && fop->fd && !fop->fd->anonymous && fop->kind != GI_FOP_OPEN &&
       df->tries < TRIES)
     return think(d, fop, after_closed);

@@ -133,6 +133,17 @@ test_copies_of_what_moved_are_made_by_hand(void **state)
     fake_submit(s, f);
     assert_int_equal(f->rsp.err, EXDEV);
   }
+  for (int moving = 0; moving < 2; moving++) { /* done, but into a file that moves: what moves it may have passed there */
+    struct gi_fop *f = fake_fop(s, GI_FOP_COPY_FILE_RANGE);
+
+    gi_fop_set_fd(f, fd);
+    f->fd2 = gi_fd_ref(fd);
+    fake_script(s, 0, GI_FOP_COPY_FILE_RANGE,
+                (struct fake_reply){.ret = 10, .fill = moving ? say_moving : say_file, .arg = s->x->children[1]->name});
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.ret, moving ? -1 : 10);
+    assert_int_equal(f->rsp.err, moving ? EXDEV : 0);
+  }
   fake_stack_free(s);
 }
 
