@@ -61,6 +61,7 @@ const struct gi_extension gi_extensions[] = {
      "0.1",
      "An FTRUNCATE to nothing follows the open, and the answer is that of both. In the answer: the attributes after it, and "
      "those from before."},
+    {GI_NOREPLACE_CAPABILITY, {GI_NOREPLACE_KEY}, "xdata of RENAME", "client", "0.1", "EEXIST if anything has the new name."},
     {NULL, {GI_VERSION_KEY}, "SETVOLUME and its answer", "client, brick", "0.1", "The version; who sends it is one of ours."},
     {NULL, {GI_CAPABILITIES_KEY}, "answer to SETVOLUME", "brick", "0.1", "The capabilities of the brick, separated by blanks."},
     {NULL,

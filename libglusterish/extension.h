@@ -32,6 +32,7 @@
 #define GI_GROUPS_CAPABILITY "groups"
 #define GI_GIVE_BACK_CAPABILITY "give-back"
 #define GI_TRUNCATE_CAPABILITY "truncate-opened"
+#define GI_NOREPLACE_CAPABILITY "noreplace"
 
 /* keys of xdata */
 #define GI_LOAD_KEY "glusterish.foreground"
@@ -43,6 +44,7 @@
 #define GI_GIVE_BACK_KEY "glusterish.give-back"
 #define GI_EXPECTED_KEY "glusterish.expected-gfid"
 #define GI_PARENT_XATTR_KEY "glusterish.parent-xattr"
+#define GI_NOREPLACE_KEY "glusterish.noreplace"
 #define GI_SAME_FILE_KEY "glusterish.same-file"
 #define GI_NAMED_KEY "glusterish.named"
 #define GI_CONTENT_KEY "glusterish.content"

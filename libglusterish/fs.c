@@ -47,9 +47,11 @@ gi_fs_call_ended(struct gi_fs_watch *w)
 }
 
 int
-gi_fs_kernel_rename(int from, const char *old, int to, const char *new)
+gi_fs_kernel_rename(int from, const char *old, int to, const char *new, bool replaces)
 {
-  return renameat(from, old, to, new);
+  int ret = replaces ? -1 : renameat2(from, old, to, new, RENAME_NOREPLACE);
+
+  return replaces || (ret < 0 && errno == EINVAL) ? renameat(from, old, to, new) : ret;
 }
 
 ssize_t

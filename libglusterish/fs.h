@@ -46,7 +46,7 @@ struct gi_fs_ops {
   int (*stat)(struct gi_fs *fs, int at, const char *path, struct stat *st, int flags);
   int (*link)(struct gi_fs *fs, int from, const char *old, int to, const char *new);
   int (*unlink)(struct gi_fs *fs, int at, const char *path, int flags);
-  int (*rename)(struct gi_fs *fs, int from, const char *old, int to, const char *new);
+  int (*rename)(struct gi_fs *fs, int from, const char *old, int to, const char *new, bool replaces);
   int (*mkdir)(struct gi_fs *fs, int at, const char *path, mode_t mode);
   int (*mknod)(struct gi_fs *fs, int at, const char *path, mode_t mode, dev_t dev);
   int (*symlink)(struct gi_fs *fs, const char *text, int at, const char *path);
@@ -159,12 +159,19 @@ gi_fs_unlink(struct gi_fs *fs, int at, const char *path, int flags)
   GI_FS_CALL(fs, unlink(fs, at, path, flags), unlinkat(at, path, flags));
 }
 
-int gi_fs_kernel_rename(int from, const char *old, int to, const char *new); /* stdio.h stays out of here */
+int gi_fs_kernel_rename(int from, const char *old, int to, const char *new, bool replaces); /* stdio.h stays out of here */
+
+/* Without `replaces` EEXIST if the new name is there. A file system that cannot tell replaces it nevertheless. */
+static inline int
+gi_fs_move(struct gi_fs *fs, int from, const char *old, int to, const char *new, bool replaces)
+{
+  GI_FS_CALL(fs, rename(fs, from, old, to, new, replaces), gi_fs_kernel_rename(from, old, to, new, replaces));
+}
 
 static inline int
 gi_fs_rename(struct gi_fs *fs, int from, const char *old, int to, const char *new)
 {
-  GI_FS_CALL(fs, rename(fs, from, old, to, new), gi_fs_kernel_rename(from, old, to, new));
+  return gi_fs_move(fs, from, old, to, new, true);
 }
 
 static inline int

@@ -61,10 +61,10 @@ costs "a write and its fsync" 100 1.5 2.5 'log fsync'
 costs "a write of 1 MiB" 32 1.4 1.5 'dd if=/dev/zero of=large$try bs=1M count=32 conv=fsync status=none'
 echo 3 >/proc/sys/vm/drop_caches
 costs "a cold read of 128 KiB" 6 1.2 1.75 'cat file >/dev/null'
-costs "a new file" 40 3 7.2 'for ((i = 0; i < 40; i++)); do : >new$i; done'
+costs "a new file" 40 2.5 7.2 'for ((i = 0; i < 40; i++)); do : >new$i; done'
 costs "its attributes, a moment later" 40 0.2 0.2 'stat new{0..39} >/dev/null'
-costs "a rename" 40 6.6 4.6 'for ((i = 0; i < 40; i++)); do mv -T new$i old$i; done'
-costs "a removal" 40 3.6 6.6 'rm old{0..39}'
+costs "a rename" 40 2.5 3.6 'for ((i = 0; i < 40; i++)); do mv -T new$i old$i; done'
+costs "a removal" 40 2.5 4.8 'rm old{0..39}'
 mkdir small
 for ((i = 0; i < 40; i++)); do echo $i >small/$i; done
 sync -f small
@@ -107,8 +107,8 @@ if perf stat -e syscalls:sys_enter_openat true >/dev/null 2>&1; then
   calls "the same with another content" 40 18 'for ((i = 0; i < 40; i++)); do echo text >small1-$i; done # $try'
   calls "another mode" 40 5 'chmod 60$try small1-{0..39}'
   calls "a new directory" 40 15 'for ((i = 0; i < 40; i++)); do mkdir d$try-$i; done'
-  calls "its removal" 40 12 'rmdir d1-{0..39}'
-  calls "a name that moves, where there is none" 40 27 'for ((i = 0; i < 40; i++)); do mv -T small1-$i moved$i; done'
+  calls "its removal" 40 9 'rmdir d1-{0..39}'
+  calls "a name that moves, where there is none" 40 14 'for ((i = 0; i < 40; i++)); do mv -T small1-$i moved$i; done'
   calls "a name that goes" 40 8 'rm moved{0..39}'
 fi
 

@@ -45,7 +45,7 @@ leave a name out of a listing|1|--workload names --mishaps none
 leave the source of a move|1|--workload moved --mishaps none
 leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle
 leave out of a listing who is away|2|--workload spread --mishaps cut
-let each brick truncate|7|--workload mixed --mishaps none --until 1
+let each brick truncate|3|--workload mixed --mishaps none --until 1
 let operations pass what was answered early|1|--workload register --layers write-behind --mishaps none
 let outdated copies change names|9|--workload names --mishaps brick-crash
 list what outdated copies show|81|--workload names --mishaps cut
@@ -56,6 +56,7 @@ move a file with one of its names|13|--workload moved --mishaps none
 read copies that are blamed|2|--workload register --mishaps brick-crash
 remove the source of a move early|1|--workload moved --mishaps none
 remove what a sink lacks|4|--workload register --mishaps brick-crash
+replace what a rename is to keep|2|--workload names --mishaps none
 say that it is on the disk|9|--workload register --mishaps power-loss,cut,brick-crash
 skip the index link|4|--workload register --mishaps brick-crash
 skip the post-op|12|--workload names --mishaps brick-crash

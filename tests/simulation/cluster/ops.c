@@ -201,12 +201,26 @@ sim_op_link(struct sim_client *c, struct gi_inode *inode, struct gi_inode *dir, 
   return op_end(c, fop);
 }
 
-int
-sim_op_rename(struct sim_client *c, struct gi_inode *dir, const char *name, struct gi_inode *dir2, const char *name2)
+static struct gi_fop *
+rename_fop(struct sim_client *c, struct gi_inode *dir, const char *name, struct gi_inode *dir2, const char *name2)
 {
   struct gi_fop *fop = op_new(c, GI_FOP_RENAME);
   gi_fop_set_entry(fop, &fop->loc, dir, name);
   gi_fop_set_entry(fop, &fop->loc2, dir2, name2);
+  return fop;
+}
+
+int
+sim_op_rename(struct sim_client *c, struct gi_inode *dir, const char *name, struct gi_inode *dir2, const char *name2)
+{
+  return op_end(c, rename_fop(c, dir, name, dir2, name2));
+}
+
+int
+sim_op_rename_free(struct sim_client *c, struct gi_inode *dir, const char *name, struct gi_inode *dir2, const char *name2)
+{
+  struct gi_fop *fop = rename_fop(c, dir, name, dir2, name2);
+  gi_dict_set_uint(gi_fop_xdata(fop), GI_NOREPLACE_KEY, 1);
   return op_end(c, fop);
 }
 

@@ -42,6 +42,8 @@ ssize_t sim_op_getxattr(struct sim_client *c, struct gi_inode *inode, const char
 int sim_op_unlink(struct sim_client *c, struct gi_inode *dir, const char *name);
 int sim_op_rmdir(struct sim_client *c, struct gi_inode *dir, const char *name);
 int sim_op_link(struct sim_client *c, struct gi_inode *inode, struct gi_inode *dir, const char *name);
+int sim_op_rename_free(struct sim_client *c, struct gi_inode *dir, const char *name, struct gi_inode *dir2,
+                       const char *name2); /* replaces nothing; -EOPNOTSUPP: some brick cannot */
 int sim_op_rename(struct sim_client *c, struct gi_inode *dir, const char *name, struct gi_inode *dir2, const char *name2);
 /* Calls fn for every name but "." and "..". */
 int sim_op_list(struct sim_client *c, struct gi_inode *dir, void (*fn)(void *arg, const struct gi_dirent *e), void *arg);

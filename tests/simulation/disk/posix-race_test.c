@@ -65,10 +65,10 @@ hooked_unlink(struct gi_fs *fs, int at, const char *path, int flags)
 }
 
 static int
-hooked_rename(struct gi_fs *fs, int from, const char *old, int to, const char *new)
+hooked_rename(struct gi_fs *fs, int from, const char *old, int to, const char *new, bool replaces)
 {
   before("rename", old);
-  return sim_view_ops.rename(fs, from, old, to, new);
+  return sim_view_ops.rename(fs, from, old, to, new, replaces);
 }
 
 static int
@@ -177,7 +177,7 @@ unlink_a(void)
 static void
 rename_x_to_a(void)
 {
-  assert_int_equal(sim_view_ops.rename(t.fs, AT_FDCWD, DIR "/x", AT_FDCWD, DIR "/a"), 0);
+  assert_int_equal(sim_view_ops.rename(t.fs, AT_FDCWD, DIR "/x", AT_FDCWD, DIR "/a", true), 0);
   assert_int_equal(other_unlink(t.path), 0); /* the handle of the object that had the name */
 }
 

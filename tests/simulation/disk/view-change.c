@@ -185,7 +185,7 @@ check_rename(const struct sim_place *from, const struct sim_place *to)
 }
 
 int
-sim_view_rename(struct gi_fs *fs, int at, const char *old, int to_at, const char *new)
+sim_view_rename(struct gi_fs *fs, int at, const char *old, int to_at, const char *new, bool replaces)
 {
   struct sim_view *v = sim_view_of(fs);
   struct sim_place from, to;
@@ -196,6 +196,8 @@ sim_view_rename(struct gi_fs *fs, int at, const char *old, int to_at, const char
     err = sim_view_place(v, to_at, new, &to);
   if (!err)
     err = check_rename(&from, &to);
+  if (!err && to.inode && !replaces)
+    err = EEXIST;
   if (!err && to.inode == from.inode)
     return 0;
   if (!err)

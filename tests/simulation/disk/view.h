@@ -59,7 +59,7 @@ extern const struct gi_fs_ops sim_view_ops;
 
 int sim_view_link(struct gi_fs *fs, int from, const char *old, int to, const char *new);
 int sim_view_unlink(struct gi_fs *fs, int at, const char *path, int flags);
-int sim_view_rename(struct gi_fs *fs, int from, const char *old, int to, const char *new);
+int sim_view_rename(struct gi_fs *fs, int from, const char *old, int to, const char *new, bool replaces);
 int sim_view_mkdir(struct gi_fs *fs, int at, const char *path, mode_t mode);
 int sim_view_mknod(struct gi_fs *fs, int at, const char *path, mode_t mode, dev_t dev);
 int sim_view_symlink(struct gi_fs *fs, const char *text, int at, const char *path);

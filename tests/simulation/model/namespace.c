@@ -37,6 +37,7 @@ struct sim_naming {
   uint64_t begin;
   uint64_t until_ns; /* of those that linger */
   bool contended;    /* others changed a name of it at the same time, or a machine lost power */
+  bool keeps;        /* RENAME: it replaces nothing */
   struct sim_place_of at, to;
   struct gi_gfid gfid;
 };
@@ -239,6 +240,14 @@ sim_namespace_rename(struct sim_namespace *m, unsigned client, struct sim_place_
   return op;
 }
 
+struct sim_naming *
+sim_namespace_rename_free(struct sim_namespace *m, unsigned client, struct sim_place_of from, struct sim_place_of to)
+{
+  struct sim_naming *op = sim_namespace_rename(m, client, from, to);
+  op->keeps = true;
+  return op;
+}
+
 /* From now on it is that and nothing else. */
 static void
 settle(struct slot *s, const struct gi_gfid *gfid)
@@ -253,19 +262,37 @@ complain(struct sim_namespace *m, const struct sim_naming *op, const char *what,
   sim_violation(m->w, "client-%u: name %u of directory %u %s", op->client, at.name, at.dir, what);
 }
 
-/* What an answer says about the name before it. */
+static bool
+may_exist(const struct slot *s)
+{
+  return anything(s) || s->maybe.count > 1 || !has(&s->maybe, &gi_gfid_none);
+}
+
+static void
+judge_new_name(struct sim_namespace *m, const struct sim_naming *op, int err)
+{
+  const struct slot *to = slot_of(m, op->to);
+  if (err == 0 && !may_be(to, &gi_gfid_none))
+    complain(m, op, "was replaced by a rename that replaces nothing", op->to);
+  if (err == EEXIST && !may_exist(to))
+    complain(m, op, "is said to exist", op->to);
+}
+
+/* What an answer says about the names before it. */
 static void
 judge(struct sim_namespace *m, const struct sim_naming *op, int err)
 {
   const struct slot *s = slot_of(m, op->at);
-  bool may_lack = may_be(s, &gi_gfid_none), may_exist = anything(s) || s->maybe.count > 1 || !may_lack;
+  bool may_lack = may_be(s, &gi_gfid_none);
   if (op->contended)
     return;
+  if (op->keeps)
+    judge_new_name(m, op, err);
   if (op->what == MAKE && err == 0 && !may_lack)
     complain(m, op, "was made though it is there", op->at);
-  if (op->what == MAKE && err == EEXIST && !may_exist)
+  if (op->what == MAKE && err == EEXIST && !may_exist(s))
     complain(m, op, "is said to exist", op->at);
-  if (op->what != MAKE && err == 0 && !may_exist)
+  if (op->what != MAKE && err == 0 && !may_exist(s))
     complain(m, op, "was removed or renamed though it is not there", op->at);
   if (op->what != MAKE && err == ENOENT && !may_lack)
     complain(m, op, "is said not to exist", op->at);
@@ -275,6 +302,8 @@ judge(struct sim_namespace *m, const struct sim_naming *op, int err)
 static bool
 refused(const struct sim_naming *op, const struct slot *s, int err)
 {
+  if (err == EOPNOTSUPP)
+    return true;
   if (op->contended || anything(s))
     return false;
   return op->what == MAKE ? err == EEXIST && !has(&s->maybe, &gi_gfid_none)

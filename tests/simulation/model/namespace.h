@@ -63,6 +63,9 @@ struct sim_naming *sim_namespace_make(struct sim_namespace *m, unsigned client, 
 struct sim_naming *sim_namespace_remove(struct sim_namespace *m, unsigned client, struct sim_place_of at);
 struct sim_naming *sim_namespace_rename(struct sim_namespace *m, unsigned client, struct sim_place_of from,
                                         struct sim_place_of to);
+/* The same if nothing has the new name. */
+struct sim_naming *sim_namespace_rename_free(struct sim_namespace *m, unsigned client, struct sim_place_of from,
+                                             struct sim_place_of to);
 void sim_namespace_done(struct sim_namespace *m, struct sim_naming **op, int err);
 /* A client is gone: what it was about will not be answered. */
 void sim_namespace_abandon(struct sim_namespace *m, unsigned client);

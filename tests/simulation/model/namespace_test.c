@@ -66,6 +66,13 @@ move(struct bench *t, struct sim_place_of from, struct sim_place_of to, int err)
   sim_namespace_done(t->m, &op, err);
 }
 
+static void
+move_to_free(struct bench *t, struct sim_place_of from, struct sim_place_of to, int err)
+{
+  struct sim_naming *op = sim_namespace_rename_free(t->m, 0, from, to);
+  sim_namespace_done(t->m, &op, err);
+}
+
 /* Looks a name up; 0: it is not there. */
 static void
 see(struct bench *t, struct sim_place_of at, uint8_t number)
@@ -83,6 +90,30 @@ static void
 complains(struct bench *t)
 {
   assert_int_equal(t->w->violations, ++t->told);
+}
+
+static void
+test_renames_that_replace_nothing(void **state)
+{
+  static const struct sim_place_of c = {0, 2}, d = {0, 3}, e = {0, 4};
+  struct bench *t = *state;
+  make(t, a, 1, 0);
+  make(t, b, 2, 0);
+  move_to_free(t, a, b, EEXIST);
+  move_to_free(t, a, c, EOPNOTSUPP);
+  see(t, a, 1);
+  see(t, b, 2);
+  see(t, c, 0);
+  move_to_free(t, a, c, 0);
+  see(t, a, 0);
+  see(t, c, 1);
+  fine(t);
+  move_to_free(t, c, a, EEXIST);
+  complains(t);
+  make(t, d, 3, 0);
+  make(t, e, 4, 0);
+  move_to_free(t, d, e, 0);
+  complains(t);
 }
 
 static void
@@ -349,6 +380,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_what_was_acknowledged, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_renames_that_replace_nothing, setup, teardown),
       cmocka_unit_test_setup_teardown(test_answers, setup, teardown),
       cmocka_unit_test_setup_teardown(test_what_failed_may_have_happened, setup, teardown),
       cmocka_unit_test_setup_teardown(test_two_names_of_one_object, setup, teardown),

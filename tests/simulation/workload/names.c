@@ -218,8 +218,10 @@ move(const struct visit *v)
   struct gi_inode *dir = to.dir == v->dir ? gi_inode_ref(v->inode) : find_dir(c, to.dir);
   if (!dir)
     return;
-  struct sim_naming *op = sim_namespace_rename(m, c->number, from, to);
-  int ret = sim_op_rename(c, v->inode, sim_namespace_name(from.name, name), dir, sim_namespace_name(to.name, name2));
+  bool keeps = sim_set_count(&c->cluster->config) == 1 && (from.name + to.name) % 3 == 0;
+  struct sim_naming *op = (keeps ? sim_namespace_rename_free : sim_namespace_rename)(m, c->number, from, to);
+  int ret = (keeps ? sim_op_rename_free : sim_op_rename)(c, v->inode, sim_namespace_name(from.name, name), dir,
+                                                         sim_namespace_name(to.name, name2));
   sim_namespace_done(m, &op, ret < 0 ? -ret : 0);
   gi_inode_unref(&dir);
   tell(v, "renaming", from, ret);

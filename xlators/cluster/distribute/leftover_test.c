@@ -175,6 +175,22 @@ test_target_waits_for_a_source_that_is_down(void **state)
   }
 }
 
+/* Names of several sets are not changed in one step: whoever wants to replace nothing has to see to it. */
+static void
+test_no_rename_to_a_free_name(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_RENAME, name_on(0, 2));
+
+  gi_fop_set_entry(f, &f->loc2, fake_inode(s, DIR_GFID), "other");
+  gi_dict_set_uint(gi_fop_xdata(f), GI_NOREPLACE_KEY, 1);
+  fake_forget_seen(s);
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, EOPNOTSUPP);
+  assert_int_equal(s->nseen, 0);
+  fake_stack_free(s);
+}
+
 /* It was found where it came from; then the target became the file, and who moved it was killed. The other copy would keep the name. */
 static void
 test_names_change_after_a_move_has_ended(void **state)
@@ -643,6 +659,7 @@ main(void)
       cmocka_unit_test(test_lookup_ends_a_move_with_all_attributes),
       cmocka_unit_test(test_target_waits_for_a_source_that_is_down),
       cmocka_unit_test(test_names_change_after_a_move_has_ended),
+      cmocka_unit_test(test_no_rename_to_a_free_name),
       cmocka_unit_test(test_file_with_a_note_keeps_its_name),
       cmocka_unit_test(test_what_a_rename_replaces_goes_last),
       cmocka_unit_test(test_what_a_noted_rename_replaces_goes_last),

@@ -414,8 +414,11 @@ move(struct di *d, struct gi_fop *fop)
   return gi_fop_fail(fop, EBUSY);
 }
 
+/* A create of the new name takes no lock here, and may be on another subvolume than the one that decides. */
 enum gi_verdict
 di_rename(struct gi_xlator *x, struct gi_fop *fop)
 {
+  if (gi_dict_get(fop->xdata, GI_NOREPLACE_KEY))
+    return gi_fop_fail(fop, EOPNOTSUPP);
   return di_run(di_of(x), fop, move);
 }

@@ -44,6 +44,7 @@ move_state(struct rep *rep, const int8_t map[REP_MAX])
   rep->connected = rep_translate(rep->connected, map);
   rep->preamble = rep_translate(rep->preamble, map);
   rep->truncates = rep_translate(rep->truncates, map);
+  rep->noreplace = rep_translate(rep->noreplace, map);
   rep->regions = rep_translate(rep->regions, map);
   rep->local_copy = rep_translate(rep->local_copy, map);
   rep->up = rep_translate(rep->up, map);

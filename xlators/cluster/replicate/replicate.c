@@ -84,6 +84,7 @@ child_moved(struct rep *rep, unsigned child, bool up, const char *abilities)
 
   rep->heard |= bit;
   rep->preamble = gi_word_in(abilities, GI_PREAMBLE_CAPABILITY) ? rep->preamble | bit : rep->preamble & ~bit;
+  rep->noreplace = gi_word_in(abilities, GI_NOREPLACE_CAPABILITY) ? rep->noreplace | bit : rep->noreplace & ~bit;
   rep->truncates = gi_word_in(abilities, GI_TRUNCATE_CAPABILITY) ? rep->truncates | bit : rep->truncates & ~bit;
   rep->regions = gi_word_in(abilities, GI_REGIONS_CAPABILITY) ? rep->regions | bit : rep->regions & ~bit;
   rep->local_copy = gi_word_in(abilities, GI_NEAR_CAPABILITY) ? rep->local_copy | bit : rep->local_copy & ~bit;

@@ -372,9 +372,9 @@ rename_done(struct gi_fop *fop, void *arg)
   done_status(fop, arg);
 }
 
-/* There is no operation that renames only if the new name is free. What is atomic on the bricks is LINK for a file, which fails
- * if the name exists, and MKDIR for a directory, whose empty result RENAME may replace. `main` is the RENAME, not submitted
- * for a file; each step is a helper of it. */
+/* Bricks of ours rename only if the new name is free, where they are all of one set (GI_NOREPLACE_KEY). What is atomic on others is LINK
+ * for a file, which fails if the name exists, and MKDIR for a directory, whose empty result RENAME may replace. `main` is the RENAME, not
+ * submitted for a file; each step is a helper of it. */
 static void
 noreplace_answer(struct bridge *b, struct gi_fop *step, int err)
 {
@@ -529,12 +529,31 @@ noreplace_looked_up(struct gi_fop *fop, void *arg)
 }
 
 static void
+noreplace_tried(struct gi_fop *fop, void *arg)
+{
+  struct gi_xlator *x = arg;
+  struct bridge *b = bridge_of(x);
+  struct gi_fop *main = fop->parent, *look;
+
+  if (fop->rsp.ret < 0 && fop->rsp.err == EOPNOTSUPP) {
+    op_end(b, fop);
+    look = gi_fop_helper(main, GI_FOP_LOOKUP);
+    gi_loc_copy(&look->loc, &main->loc);
+    op_submit(b, look, noreplace_looked_up);
+    return;
+  }
+  if (fop->rsp.ret >= 0)
+    moved(b, &fop->rsp.stat.gfid, &main->loc2);
+  noreplace_answer(b, fop, err_of(fop));
+}
+
+static void
 rename_noreplace(struct bridge *b, struct gi_fop *main)
 {
-  struct gi_fop *fop = gi_fop_helper(main, GI_FOP_LOOKUP);
+  struct gi_fop *fop = gi_fop_child(main);
 
-  gi_loc_copy(&fop->loc, &main->loc);
-  op_submit(b, fop, noreplace_looked_up);
+  gi_dict_set_uint(gi_fop_xdata(fop), GI_NOREPLACE_KEY, 1);
+  op_submit(b, fop, noreplace_tried);
 }
 
 void

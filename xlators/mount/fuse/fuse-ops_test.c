@@ -531,6 +531,37 @@ unlink_expects(struct gi_fop *fop, void *arg)
   fop->rsp.ret = fop->rsp.err ? -1 : 0;
 }
 
+/* Not all bricks rename to nothing but a free name. */
+static void
+in_steps(struct rig *r)
+{
+  fake_script(r->s, 0, GI_FOP_RENAME, (struct fake_reply){.ret = -1, .err = EOPNOTSUPP});
+}
+
+static void
+asked_to_keep(struct gi_fop *fop, void *arg)
+{
+  assert_non_null(gi_dict_get(fop->xdata, GI_NOREPLACE_KEY));
+  fop->rsp.stat = iatt_of(0xaa, 0);
+}
+
+static void
+test_rename_noreplace_at_once(void **state)
+{
+  struct rig *r = rig_new(NULL);
+
+  lookup(r, "old", &file_a);
+  fake_script(r->s, 0, GI_FOP_RENAME, (struct fake_reply){.fill = asked_to_keep});
+  rename2(r, RENAME_NOREPLACE, 0);
+  assert_int_equal(r->s->nseen, 1);
+  expect_locs(r, FUSE_RMDIR, "old", NULL, 0, 0);
+  expect_locs(r, FUSE_RMDIR, "new", NULL, 0xaa, 0);
+  fake_script(r->s, 0, GI_FOP_RENAME, (struct fake_reply){.ret = -1, .err = EEXIST});
+  rename2(r, RENAME_NOREPLACE, EEXIST);
+  assert_int_equal(r->s->nseen, 1);
+  rig_free(r);
+}
+
 /* Between the two steps of a rename that must not replace, somebody else may use the old name. */
 static void
 test_rename_noreplace_races(void **state)
@@ -539,17 +570,19 @@ test_rename_noreplace_races(void **state)
   struct fake_reply is_file = {.fill = fill_stat, .arg = &file_a};
   int another = ESTALE, gone = ENOENT, none = 0;
 
+  in_steps(r);
   fake_script(r->s, 0, GI_FOP_LOOKUP, is_file);
   fake_script(r->s, 0, GI_FOP_UNLINK, (struct fake_reply){.fill = unlink_expects, .arg = &another});
   rename2(r, RENAME_NOREPLACE, 0);
-  assert_int_equal(r->s->nseen, 3);
+  assert_int_equal(r->s->nseen, 4);
 
+  in_steps(r);
   fake_script(r->s, 0, GI_FOP_LOOKUP, is_file);
   fake_script(r->s, 0, GI_FOP_UNLINK, (struct fake_reply){.fill = unlink_expects, .arg = &gone});
   fake_script(r->s, 0, GI_FOP_UNLINK, (struct fake_reply){.fill = unlink_expects, .arg = &none});
   rename2(r, RENAME_NOREPLACE, ENOENT);
-  assert_int_equal(r->s->nseen, 4);
-  assert_string_equal(r->s->seen[3].name, "new");
+  assert_int_equal(r->s->nseen, 5);
+  assert_string_equal(r->s->seen[4].name, "new");
   rig_free(r);
 }
 
@@ -561,6 +594,7 @@ test_rename_noreplace_is_named(void **state)
   struct fake_reply is_file = {.fill = fill_stat, .arg = &file_a};
 
   lookup(r, "old", &file_a);
+  in_steps(r);
   fake_script(r->s, 0, GI_FOP_LOOKUP, is_file);
   rename2(r, RENAME_NOREPLACE, 0);
   expect_locs(r, FUSE_RMDIR, "old", NULL, 0, 0);
@@ -580,28 +614,33 @@ test_rename(void **state)
   rename2(r, RENAME_EXCHANGE, EINVAL);
   rename2(r, RENAME_WHITEOUT, EINVAL);
 
+  in_steps(r);
   fake_script(r->s, 0, GI_FOP_LOOKUP, is_file);
   rename2(r, RENAME_NOREPLACE, 0);
-  assert_int_equal(r->s->nseen, 3);
-  assert_int_equal(r->s->seen[1].kind, GI_FOP_LINK);
-  assert_int_equal(r->s->seen[2].kind, GI_FOP_UNLINK);
+  assert_int_equal(r->s->nseen, 4);
+  assert_int_equal(r->s->seen[2].kind, GI_FOP_LINK);
+  assert_int_equal(r->s->seen[3].kind, GI_FOP_UNLINK);
 
+  in_steps(r);
   fake_script(r->s, 0, GI_FOP_LOOKUP, is_file);
   fake_script(r->s, 0, GI_FOP_LINK, (struct fake_reply){.ret = -1, .err = EEXIST});
   rename2(r, RENAME_NOREPLACE, EEXIST);
-  assert_int_equal(r->s->nseen, 2);
+  assert_int_equal(r->s->nseen, 3);
 
+  in_steps(r);
   fake_script(r->s, 0, GI_FOP_LOOKUP, is_dir);
   rename2(r, RENAME_NOREPLACE, 0);
-  assert_int_equal(r->s->seen[1].kind, GI_FOP_MKDIR);
-  assert_int_equal(r->s->seen[2].kind, GI_FOP_RENAME);
+  assert_int_equal(r->s->seen[2].kind, GI_FOP_MKDIR);
+  assert_int_equal(r->s->seen[3].kind, GI_FOP_RENAME);
 
+  in_steps(r);
   fake_script(r->s, 0, GI_FOP_LOOKUP, is_dir);
   fake_script(r->s, 0, GI_FOP_RENAME, (struct fake_reply){.ret = -1, .err = ENOTEMPTY});
   rename2(r, RENAME_NOREPLACE, ENOTEMPTY);
-  assert_int_equal(r->s->seen[3].kind, GI_FOP_RMDIR);
-  assert_string_equal(r->s->seen[3].name, "new");
+  assert_int_equal(r->s->seen[4].kind, GI_FOP_RMDIR);
+  assert_string_equal(r->s->seen[4].name, "new");
 
+  in_steps(r);
   fake_script(r->s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
   rename2(r, RENAME_NOREPLACE, ENOENT);
   rig_free(r);
@@ -705,6 +744,7 @@ main(void)
       cmocka_unit_test(test_write_drops_setuid),
       cmocka_unit_test(test_small_ones),
       cmocka_unit_test(test_impossible_links),
+      cmocka_unit_test(test_rename_noreplace_at_once),
       cmocka_unit_test(test_rename_noreplace_races),
       cmocka_unit_test(test_rename_noreplace_is_named),
       cmocka_unit_test(test_rename),

@@ -388,6 +388,14 @@ cl_adapt(struct client *c, struct gi_fop *fop)
     fop->args.flags &= ~(uint32_t)O_DIRECT;
 }
 
+/* The brick would replace what is there. */
+static bool
+cl_would_replace(const struct client *c, const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_RENAME && gi_dict_get(fop->xdata, GI_NOREPLACE_KEY) &&
+         !(c->peer_is_ours && gi_word_in(c->capabilities, GI_NOREPLACE_CAPABILITY));
+}
+
 enum gi_verdict
 cl_submit(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -405,7 +413,7 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   cl_assert(c);
   if (cl_give_back_lock(c, fop))
     return gi_fop_ok(fop, 0);
-  if (GI_KIND(fop->kind) & CL_NEVER_SENT)
+  if ((GI_KIND(fop->kind) & CL_NEVER_SENT) || cl_would_replace(c, fop))
     return gi_fop_fail(fop, EOPNOTSUPP);
   struct gi_wire_fds fds;
   int err = cl_wire_handles(c, fop, &fds);

@@ -130,6 +130,26 @@ test_private_keys_are_for_bricks_of_ours(void **state)
   bench_free(b);
 }
 
+/* Another brick would put it over what has the name. */
+static void
+test_renames_to_free_names_are_for_bricks_of_ours(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct client *c = b->client->x->private;
+  for (int ours = 1; ours >= 0; ours--) {
+    struct gi_fop *f = bench_request(b, GI_FOP_RENAME, NULL);
+    gi_dict_set_int(gi_fop_xdata(f), GI_NOREPLACE_KEY, 1);
+    fake_forget_seen(b->server);
+    c->peer_is_ours = ours;
+    bench_submit(b, f);
+    assert_int_equal(f->rsp.ret, ours ? 0 : -1);
+    assert_int_equal(f->rsp.err, ours ? 0 : EOPNOTSUPP);
+    assert_int_equal(b->server->nseen, ours);
+    fake_fop_free(f);
+  }
+  bench_free(b);
+}
+
 /* ---- handles ---- */
 
 /* The brick gave another handle for the same descriptor: the older one is of no use to anybody. */
@@ -600,6 +620,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_private_keys_are_for_bricks_of_ours),
+      cmocka_unit_test(test_renames_to_free_names_are_for_bricks_of_ours),
       cmocka_unit_test(test_a_brick_adds_its_steps),
       cmocka_unit_test(test_opened_twice),
       cmocka_unit_test(test_every_kind),

@@ -566,6 +566,25 @@ what_lost_its_name_is_answered(void **state)
   brick_free(b);
 }
 
+/* Not even another name of the same file. */
+static void
+rename_to_a_free_name_replaces_nothing(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid f = brick_file(b, ROOT, "a");
+
+  (void)state;
+  brick_file(b, ROOT, "b");
+  assert_ok(brick_link(b, &f, ROOT, "c"));
+  assert_fails(brick_rename_free(b, ROOT, "a", ROOT, "b"), EEXIST);
+  assert_fails(brick_rename_free(b, ROOT, "a", ROOT, "c"), EEXIST);
+  assert_fails(brick_rename_free(b, ROOT, "none", ROOT, "b"), ENOENT);
+  assert_ok(brick_rename_free(b, ROOT, "a", ROOT, "d"));
+  assert_fails(brick_rename(b, ROOT, "a", ROOT, "e"), ENOENT);
+  assert_ok(brick_rename(b, ROOT, "d", ROOT, "b"));
+  brick_free(b);
+}
+
 static void
 two_names_of_one_file_survive_a_rename_between_them(void **state)
 {
@@ -687,6 +706,7 @@ main(void)
       cmocka_unit_test(an_open_file_outlives_its_last_name),
       cmocka_unit_test(rename_moves_records_and_replaces),
       cmocka_unit_test(rename_replaces_an_open_file),
+      cmocka_unit_test(rename_to_a_free_name_replaces_nothing),
       cmocka_unit_test(rename_of_directories),
       cmocka_unit_test(what_lost_its_name_is_answered),
       cmocka_unit_test(two_names_of_one_file_survive_a_rename_between_them),

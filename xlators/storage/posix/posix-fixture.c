@@ -352,6 +352,17 @@ brick_rename(struct brick *b, const struct gi_gfid *p1, const char *n1, const st
 }
 
 struct gi_fop *
+brick_rename_free(struct brick *b, const struct gi_gfid *p1, const char *n1, const struct gi_gfid *p2, const char *n2)
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_RENAME);
+
+  set_entry(f, p1, n1);
+  set_entry2(f, p2, n2);
+  gi_dict_set_uint(gi_fop_xdata(f), GI_NOREPLACE_KEY, 1);
+  return brick_run(b, f);
+}
+
+struct gi_fop *
 brick_link(struct brick *b, const struct gi_gfid *gfid, const struct gi_gfid *parent, const char *name)
 {
   struct gi_fop *f = brick_fop(b, GI_FOP_LINK);

@@ -86,6 +86,8 @@ struct gi_fop *brick_open(struct brick *b, const struct gi_gfid *gfid, int flags
 struct gi_fop *brick_opendir(struct brick *b, const struct gi_gfid *gfid, struct gi_fd **fd);
 struct gi_fop *brick_unlink(struct brick *b, const struct gi_gfid *parent, const char *name);
 struct gi_fop *brick_rmdir(struct brick *b, const struct gi_gfid *parent, const char *name, int flags);
+struct gi_fop *brick_rename_free(struct brick *b, const struct gi_gfid *p1, const char *n1, const struct gi_gfid *p2,
+                                 const char *n2); /* replaces nothing */
 struct gi_fop *brick_rename(struct brick *b, const struct gi_gfid *p1, const char *n1, const struct gi_gfid *p2,
                             const char *n2);
 struct gi_fop *brick_link(struct brick *b, const struct gi_gfid *gfid, const struct gi_gfid *parent, const char *name);

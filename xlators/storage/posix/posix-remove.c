@@ -407,6 +407,12 @@ posix_prepare_rename(struct posix_op *op)
   return err;
 }
 
+static bool
+may_replace(const struct posix_op *op)
+{
+  return !gi_dict_get(op->fop->xdata, GI_NOREPLACE_KEY) || GI_BROKEN("replace what a rename is to keep");
+}
+
 static int
 rename_allowed(struct posix_op *op, const struct entry *from, const struct entry *to)
 {
@@ -417,6 +423,8 @@ rename_allowed(struct posix_op *op, const struct entry *from, const struct entry
     return ENODATA;
   if (!to->there)
     return 0;
+  if (!may_replace(op))
+    return EEXIST;
   if (S_ISDIR(to->st.st_mode) != S_ISDIR(from->st.st_mode))
     return S_ISDIR(to->st.st_mode) ? EISDIR : ENOTDIR;
   if (S_ISDIR(to->st.st_mode) && !gi_gfid_is_none(expected) && !gi_gfid_equal(expected, &to->gfid))
@@ -449,7 +457,7 @@ rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to
 
   if (err || op->far)
     return err ? err : EAGAIN;
-  if (gi_fs_rename(op->p->fs, from->dirfd, from->name, to->dirfd, to->name) < 0)
+  if (gi_fs_move(op->p->fs, from->dirfd, from->name, to->dirfd, to->name, may_replace(op)) < 0)
     return errno;
   op->moved = true;
   op->deeper = !same_parent && (!op->node[NODE_PARENT].depth || op->node[NODE_PARENT].depth != op->node[NODE_PARENT2].depth);
@@ -507,7 +515,7 @@ rename_file(struct posix_op *op, const struct entry *from, const struct entry *t
     return err;
   if (op->p->cfg.pgfid)
     posix_pgfid_change(op->p, old, parent, -1);
-  if (gi_fs_rename(op->p->fs, from->dirfd, from->name, to->dirfd, to->name) < 0) {
+  if (gi_fs_move(op->p->fs, from->dirfd, from->name, to->dirfd, to->name, may_replace(op)) < 0) {
     err = errno;
     if (op->victim_gone)
       take_back_handle(op, to, op->victim_parked);

@@ -418,6 +418,12 @@ entry_start(struct rep *rep, struct gi_fop *fop)
   rep_txn_start(t);
 }
 
+static bool
+replaces_nothing(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_RENAME && gi_dict_get(fop->xdata, GI_NOREPLACE_KEY);
+}
+
 /* Where the directory that goes or is replaced is expected, if its inode is needed and unknown. */
 static struct gi_loc *
 unknown_directory(struct gi_fop *fop)
@@ -426,7 +432,7 @@ unknown_directory(struct gi_fop *fop)
 
   if ((rule & DIR_ITSELF) && !gi_loc_inode(fop, &fop->loc))
     return &fop->loc;
-  if (!(rule & DIR_TARGET) || gi_loc_inode(fop, &fop->loc2))
+  if (!(rule & DIR_TARGET) || gi_loc_inode(fop, &fop->loc2) || replaces_nothing(fop))
     return NULL;
   return gi_loc_inode(fop, &fop->loc) && fop->loc.inode->mode && !S_ISDIR(fop->loc.inode->mode) ? NULL : &fop->loc2;
 }
@@ -481,6 +487,8 @@ rep_on_entry(struct gi_xlator *x, struct gi_fop *fop)
     return gi_fop_fail(fop, EPERM);
   if (!rep_ready(rep))
     return gi_fop_fail(fop, ENOTCONN);
+  if (replaces_nothing(fop) && (rep->up & ~rep->noreplace))
+    return gi_fop_fail(fop, EOPNOTSUPP);
   unknown = unknown_directory(fop);
   if (unknown)
     find_directory(rep, fop, unknown);

@@ -16,7 +16,7 @@ rep_check(const struct rep *rep)
   GI_ASSERT(!(rep->connected & ~rep->heard));
   GI_ASSERT(!(rep->up & ~rep->connected));
   GI_ASSERT(!(rep->healthy & ~rep->up));
-  GI_ASSERT(!((rep->regions | rep->local_copy | rep->preamble | rep->truncates) & ~rep->all));
+  GI_ASSERT(!((rep->regions | rep->local_copy | rep->preamble | rep->truncates | rep->noreplace) & ~rep->all));
   GI_ASSERT(rep->local < (int)rep->n);
   GI_ASSERT(rep->generation != 0);
   GI_ASSERT(!rep->drained || rep->draining);

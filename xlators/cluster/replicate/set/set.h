@@ -82,6 +82,7 @@ struct rep {
   uint32_t regions;          /* children that remember what a copy they blame lacks */
   uint32_t local_copy;       /* children that copy from a brick on their machine (libglusterish/near.h) */
   uint32_t preamble;         /* children that take locks and marks together with an operation */
+  uint32_t noreplace;        /* children that rename only to a name that is free, if they are asked to */
   uint32_t truncates;        /* children that open a file and truncate it in one message */
   uint32_t up;               /* those of them that are used: all, unless halo leaves some out */
   uint64_t latency[REP_MAX]; /* round trip in ns, smoothed; 0 = not known */

@@ -164,7 +164,7 @@ rig_ours(struct rig *r)
 
   for (unsigned i = 0; i < BRICKS; i++) {
     fake_event(r->s, i, GI_EVENT_CHILD_DOWN, NULL);
-    fake_event(r->s, i, GI_EVENT_CHILD_UP, "other preamble truncate-opened");
+    fake_event(r->s, i, GI_EVENT_CHILD_UP, "other preamble truncate-opened noreplace");
   }
   fake_settle(r->s);
   for (uint8_t n = 1; n < 10; n++) {

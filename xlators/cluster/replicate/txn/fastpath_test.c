@@ -126,6 +126,37 @@ test_rename(void **state)
   rig_free_clean(r);
 }
 
+static struct gi_fop *
+rename_to_free(struct rig *r, uint8_t n, const char *name, uint32_t mode)
+{
+  struct gi_fop *f = rig_entry(r, GI_FOP_RENAME, 1, name, 0);
+
+  gi_fop_set_entry(f, &f->loc2, f->loc.parent, "g");
+  f->loc.inode = gi_inode_get(r->s->graph, &brick_object(&r->brick[0], n)->stat.gfid);
+  f->loc.inode->mode = mode;
+  gi_dict_set_uint(gi_fop_xdata(f), GI_NOREPLACE_KEY, 1);
+  rig_run(r, f);
+  return f;
+}
+
+/* If it is to replace nothing, what has the new name need not be known to be locked. Unless all bricks see to that nothing is sent. */
+static void
+test_rename_to_a_free_name(void **state)
+{
+  struct rig *r = ours();
+
+  rig_done(rename_to_free(r, 5, "f5", S_IFREG), 0, 0);
+  rig_log_all(r, "( E:f5 E:g ) RENAME EU:f5 EU:g");
+  rig_done(rename_to_free(r, 6, "f6", S_IFDIR), 0, 0);
+  rig_log_all(r, "( E:f6 E:g ) RENAME EU:f6 EU:g");
+  fake_event(r->s, 1, GI_EVENT_CHILD_DOWN, NULL);
+  fake_event(r->s, 1, GI_EVENT_CHILD_UP, GI_PREAMBLE_CAPABILITY);
+  fake_settle(r->s);
+  rig_done(rename_to_free(r, 6, "g", S_IFDIR), -1, EOPNOTSUPP);
+  rig_log_all(r, "");
+  rig_free_clean(r);
+}
+
 /* The operation's own failure everywhere is what the application hears; nobody is blamed. */
 static void
 test_symmetric_failure(void **state)
@@ -672,6 +703,7 @@ main(void)
       cmocka_unit_test(test_attributes),
       cmocka_unit_test(test_names),
       cmocka_unit_test(test_rename),
+      cmocka_unit_test(test_rename_to_a_free_name),
       cmocka_unit_test(test_symmetric_failure),
       cmocka_unit_test(test_not_tried),
       cmocka_unit_test(test_not_when_a_copy_is_bad),
