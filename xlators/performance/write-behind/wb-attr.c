@@ -217,6 +217,8 @@ wb_attr_reply(struct wb *wb, struct gi_fop *fop)
   else
     inode = gi_inode_ref(gi_fop_inode(fop));
   file = inode ? wb_file_of(wb, inode, fop->kind == GI_FOP_CREATE) : NULL;
+  if (file)
+    file->made |= fop->kind == GI_FOP_CREATE;
   if (file && lacks_ours(file, op->asked))
     gi_content_drop(fop);
   if (file && fop->kind == GI_FOP_READ)

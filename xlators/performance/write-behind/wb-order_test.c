@@ -606,20 +606,51 @@ fill_created(struct gi_fop *fop, void *arg)
   gi_fd_bind(fop->fd, &fop->rsp.stat.gfid);
 }
 
-static void
-test_a_new_file_is_known(void **state)
+static struct gi_fd *
+made(struct fake_stack *s)
 {
-  struct fake_stack *s = *state;
   struct gi_fd *fd = gi_fd_new(s->graph, NULL, O_RDWR, 100);
-  struct gi_fop *f = fake_fop(s, GI_FOP_CREATE), *w;
+  struct gi_fop *f = fake_fop(s, GI_FOP_CREATE);
 
   gi_fop_set_entry(f, &f->loc, fake_inode(s, DIR), "name");
   f->fd = gi_fd_ref(fd);
   fake_script(s, 0, GI_FOP_CREATE, (struct fake_reply){.fill = fill_created});
   fake_submit(s, f);
-  w = put(s, fd, 0, 512, 'a');
+  return fd;
+}
+
+static void
+test_a_new_file_is_known(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = made(s);
+
+  is_early(put(s, fd, 0, 512, 'a'));
   gi_fd_unref(&fd);
-  is_early(w);
+}
+
+/* Who makes a file writes on and closes it: that is one message. */
+static void
+test_the_first_bytes_of_a_new_file_gather(void **state)
+{
+  for (unsigned closes = 0; closes < 2; closes++) {
+    struct fake_stack *s = new_stack(NULL);
+    struct gi_fd *fd = made(s);
+
+    put(s, fd, 0, 512, 'a');
+    put(s, fd, 512, 512, 'b');
+    assert_int_equal(writes(s), 0);
+    if (closes)
+      assert_int_equal(sync_it(s, GI_FOP_FLUSH, fd)->rsp.ret, 0);
+    else
+      fake_wait(s, GATHERED);
+    assert_int_equal(writes(s), 1);
+    fake_wait(s, GATHERED);
+    put(s, fd, 1024, 512, 'c'); /* it is one like others now */
+    assert_int_equal(writes(s), 2);
+    gi_fd_unref(&fd);
+    fake_stack_free(s);
+  }
 }
 
 int
@@ -651,6 +682,7 @@ main(void)
       TEST(test_listings_show_what_is_not_written_yet),
       TEST(test_others_changes_end_what_is_known),
       TEST(test_a_new_file_is_known),
+      cmocka_unit_test(test_the_first_bytes_of_a_new_file_gather),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
  * the newest messages of the file, or begin a new one. A message leaves when it is
  * full, when a WRITE follows it that does not join, when somebody waits for it, or
  * when none of the file is under way nor was a moment ago (trickling). So the first
- * WRITE leaves at once, and the next ones gather. Of a file that is synced after
+ * WRITE leaves at once, but for a new file's, and the next ones gather. Of a file that is synced after
  * each write the first one waits for the fsync (wb-sync.c), and so does what the
  * kernel writes back: that is for an fsync or a close, or nobody waits for it.
  *
@@ -233,7 +233,14 @@ patience(const struct wb *wb)
   return wb_opts(wb)->trickling ? WB_GATHER_NS : WB_LINGER_NS;
 }
 
-/* A file that was quiet sends its first bytes at once. Who goes on writing fills messages instead: nobody waits for what is in them, and
+/* Who has just made the file writes on and closes it. */
+static bool
+is_new(const struct wb_file *file)
+{
+  return file->made && !file->sent_ns;
+}
+
+/* A file that was quiet sends its first bytes at once, unless it was just made. Who goes on writing fills messages instead: nobody waits for what is in them, and
  * whoever does wait sends them on their way. */
 static bool
 is_due(const struct wb *wb, const struct wb_write *w, uint64_t now)
@@ -245,7 +252,8 @@ is_due(const struct wb *wb, const struct wb_write *w, uint64_t now)
     return age >= WB_LINGER_NS;
   if (file->syncs || w->paged)
     return age >= (file->in_flight ? WB_OVERDUE_NS : WB_SYNC_NS);
-  return age >= WB_OVERDUE_NS || (!file->in_flight && (age >= WB_GATHER_NS || now - file->sent_ns >= WB_GATHER_NS));
+  return age >= WB_OVERDUE_NS ||
+         (!file->in_flight && (age >= WB_GATHER_NS || (!is_new(file) && now - file->sent_ns >= WB_GATHER_NS)));
 }
 
 bool

@@ -116,7 +116,7 @@ struct wb_file {
   struct gi_list starved;            /* wb.starved */
   struct gi_inode *kicker;           /* reference while kicked */
   struct gi_inode *inode;            /* not referenced: it owns this */
-  uint64_t sent_ns;                  /* gi_now when the last of them left */
+  uint64_t sent_ns;                  /* gi_now when the last of them left; 0: none has */
   uint32_t in_flight;                /* messages of its own */
   uint32_t kept;                     /* writes in that state */
   uint32_t lost;                     /* those that are WB_ENDED with an error */
@@ -124,6 +124,7 @@ struct wb_file {
   uint32_t behind;                   /* FLUSHes sent after their answer */
   bool locked;                       /* a lock was granted once */
   bool syncs;                        /* an fsync followed what was last written */
+  bool made;                         /* it was seen being made here */
   bool pumping;
   uint64_t bytes; /* answered early, not ended */
   /* what the attributes will be when all is written */
