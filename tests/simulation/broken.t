@@ -62,7 +62,7 @@ skip the index link|4|--workload register --mishaps brick-crash
 skip the post-op|12|--workload names --mishaps brick-crash
 success without quorum|3|--workload register --mishaps partition,brick-crash,cut
 swallow the error of what was answered early|7|--workload register --layers write-behind --mishaps one-way,cut
-sync only what is open|25|--workload synced --layers open-behind --mishaps power-loss
+sync only what is open|30|--workload synced --layers open-behind --mishaps power-loss
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|29|--workload register --mishaps power-loss,brick-crash,healer-crash
 take the word of a write-out|2|--workload register --mishaps disk-refuses,power-loss

@@ -173,7 +173,9 @@ qr_size_wanted(const struct gi_xlator *x, const struct qr_inode *e)
   uint64_t max = qr_opts(x)->max_file_size;
   if (x->draining)
     return 0;
-  return e && (e->unsure || e->changes || e->unwanted || e->paged || (gi_iatt_valid(&e->seen) && e->seen.size > max)) ? 0 : max;
+  /* Only bricks that wait until we have heard of a change let an open go by what the kernel has. */
+  bool kept = e && e->paged && gi_promise_lease(x->graph);
+  return e && (e->unsure || e->changes || e->unwanted || kept || (gi_iatt_valid(&e->seen) && e->seen.size > max)) ? 0 : max;
 }
 
 void
