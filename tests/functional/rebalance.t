@@ -33,11 +33,12 @@ unchanged() {
   if [ "$(manifest)" = "$before" ]; then pass "what is in the volume is as it was"; else fail "what is in the volume is as it was" "$(diff "$WORK/was" "$WORK/manifest")"; fi
 }
 
-# A descriptor that stays open while its file is moved: each record once, in order.
+# A descriptor that stays open while its file is moved, of a user who could not open it: each record once, in order.
 python3 - "$M/growing" "$WORK/stop" <<'PY' 2>"$WORK/errors" &
 import os, sys, time
 path, stop = sys.argv[1:]
 fd = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
+os.setuid(65534)
 n = 0
 while not os.path.exists(stop):
     os.pwrite(fd, b"%09d\n" % n, n * 10)

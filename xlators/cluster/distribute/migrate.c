@@ -412,7 +412,7 @@ name_target(struct gi_fop *h)
   gi_fd_unref(&fd);
 }
 
-/* The change is made on the target as well. 0, or why not. */
+/* The change is made on the target as well, as root: the source has allowed it, and the target has a linkto file's mode. 0, or why not. */
 static int
 repeat(struct di *d, struct gi_fop *fop, unsigned target)
 {
@@ -423,6 +423,8 @@ repeat(struct di *d, struct gi_fop *fop, unsigned target)
   if (gi_dict_get(fop->args.dict, "system.posix_acl_access"))
     return 0;
   h = gi_fop_child(fop);
+  h->caller.uid = h->caller.gid = 0;
+  gi_caller_detach(&h->caller);
   h->args.valid &= ~GI_SET_MODE;
   name_target(h);
   return di_do_drop(d, h, target);

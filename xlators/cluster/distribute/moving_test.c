@@ -43,16 +43,18 @@ write_to(struct fake_stack *s, struct gi_fd *fd)
 
   gi_fop_set_fd(f, fd);
   f->args.size = 10;
+  f->caller.uid = f->caller.gid = 26;
   fake_submit(s, f);
   return f;
 }
 
-static bool by_gfid;
+static bool by_gfid, as_root;
 
 static void
 see_write(struct gi_fop *fop, void *arg)
 {
   by_gfid = fop->fd->anonymous && fop->fd->inode->gfid.b[0] == FILE_GFID;
+  as_root = fop->caller.uid == 0 && fop->caller.gid == 0;
 }
 
 static void
@@ -74,6 +76,7 @@ test_writes_go_to_both_while_it_moves(void **state)
     assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), i);
     assert_int_equal(fake_count(s, 1, GI_FOP_OPEN), 0);
     assert_true(by_gfid); /* a descriptor from an earlier move may be of what that has left there */
+    assert_true(as_root); /* nobody else may write to what has the mode of a linkto file */
   }
 
   /* The target fails: the copy would lack it. */
