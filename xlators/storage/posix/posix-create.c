@@ -213,12 +213,60 @@ undo(struct making *m, bool dir, int err)
 
 /* ---- MKNOD ---- */
 
+/* Names, times, and the counters of changes that may be under way. */
+static bool
+outlives_a_move(const char *key)
+{
+  static const char *const keys[] = {KEY_GFID2PATH, KEY_PGFID, KEY_MDATA, "trusted.afr."};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++)
+    if (strncmp(key, keys[i], strlen(keys[i])) == 0)
+      return true;
+  return strcmp(key, KEY_GFID) == 0;
+}
+
+static int
+empty(const struct making *m)
+{
+  int fd = gi_fs_openat(m->p->fs, m->dirfd, m->name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+  int err = fd < 0 || gi_fs_ftruncate(m->p->fs, fd, 0) < 0 ? errno : 0;
+
+  if (fd >= 0)
+    gi_fs_close(m->p->fs, fd);
+  return err;
+}
+
+/* What was kept of a file that has left, for who has it open, becomes a linkto file like one that is new. */
+static int
+make_linkto(struct making *m, mode_t mode)
+{
+  GI_CLEANUP_FREE char *list = NULL;
+  ssize_t len = posix_at_list_alloc(m->p, entry_at(m), &list);
+  int err = empty(m);
+
+  for (const char *key = list; !err && len > 0 && key < list + len; key += strlen(key) + 1)
+    if (!outlives_a_move(key) && posix_at_remove(m->p, entry_at(m), key) < 0)
+      err = errno;
+  if (!err && posix_at_chown(m->p, entry_at(m), m->uid, m->gid) < 0)
+    err = errno;
+  if (!err && posix_at_chmod(m->p, entry_at(m), mode & 07777) < 0)
+    err = errno;
+  return err ? err : posix_xattr_initial(m->op, entry_at(m));
+}
+
+static bool
+asks_for_linkto(const struct gi_fop *fop)
+{
+  return (fop->args.mode & 07777) == 01000 && gi_dict_get(fop->xdata, KEY_LINKTO);
+}
+
 /* glusterfs-internal-fop: the object may exist already and only needs this name (brick.md 2.5). 0 done, ENOENT: no such object. */
 static int
 link_existing(struct making *m)
 {
   char path[POSIX_HPATH], text[GI_UUID_TEXT];
   struct stat st;
+  bool kept = false;
   int err;
 
   posix_hpath(path, &m->gfid);
@@ -233,10 +281,13 @@ link_existing(struct making *m)
       return errno;
     if (gi_fs_rename(m->p->fs, m->p->unlink_fd, text, m->p->gl_fd, path) < 0)
       return errno;
+    kept = true;
   }
   if (m->p->cfg.pgfid)
     posix_pgfid_change(m->p, entry_at(m), &m->op->node[NODE_PARENT].gfid, 1);
   err = m->p->cfg.gfid2path ? posix_gfid2path_add(m->p, entry_at(m), &m->op->node[NODE_PARENT].gfid, m->name) : 0;
+  if (!err && kept && asks_for_linkto(m->fop))
+    err = make_linkto(m, m->fop->args.mode);
   if (err)
     return err;
   m->op->node[NODE_OBJ].gfid = m->gfid;

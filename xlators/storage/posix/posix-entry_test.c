@@ -673,9 +673,13 @@ linkto_file_is_what_is_still_open(void **state)
   struct gi_gfid g = brick_gfid(b);
   struct gi_fop *f = brick_fop(b, GI_FOP_MKNOD);
   struct gi_fd *fd;
+  char path[PATH_MAX];
 
   (void)state;
   assert_ok(brick_create(b, ROOT, "f", &g, &fd));
+  assert_int_equal(brick_write(b, fd, 0, "what it was", 11)->rsp.ret, 11);
+  brick_path(b, path, "f");
+  assert_int_equal(setxattr(path, "user.old", "1", 1, 0), 0);
   assert_ok(brick_unlink(b, ROOT, "f"));
   set_entry(f, ROOT, "f");
   f->args.mode = S_IFREG | 01000;
@@ -683,6 +687,10 @@ linkto_file_is_what_is_still_open(void **state)
   gi_dict_set_str(gi_fop_xdata(f), "trusted.glusterfs.dht.linkto", "vol-client-1");
   gi_dict_set_str(gi_fop_xdata(f), "glusterfs-internal-fop", "yes");
   assert_ok(brick_run(b, f));
+  assert_int_equal(f->rsp.stat.mode & 07777, 01000); /* as it is on the other copies, which make it anew */
+  assert_int_equal(f->rsp.stat.size, 0);
+  assert_int_equal(getxattr(path, "user.old", NULL, 0), -1);
+  assert_true(getxattr(path, "trusted.glusterfs.dht.linkto", NULL, 0) > 0);
   assert_int_equal(brick_write(b, fd, 0, "back", 4)->rsp.ret, 4);
   assert_int_equal(brick_lookup(b, ROOT, "f")->rsp.stat.size, 4);
   gi_fd_unref(&fd);
