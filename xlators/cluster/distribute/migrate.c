@@ -374,8 +374,8 @@ after_moved(struct di *d, struct gi_fop *fop)
   int target, k = di_index(d, df->to), err = k < 0 ? ESTALE : di_ask_target(d, fop, inode, (unsigned)k, &target, &mode);
 
   if (!err && target < 0 && (mode & 07777) == DI_LINKTO_MODE) {
-    err = di_find_again(d, fop, inode,
-                        df->to); /* its owner gave it that mode, unless it is elsewhere and this lacks its attribute */
+    /* Its owner gave it that mode, unless it is elsewhere and this lacks its attribute. */
+    err = di_find_again(d, fop, inode, df->to);
     if (err == EALREADY || di_is_gone(err))
       return as_it_was(d, fop);
     if (!err && df->tries == TRIES)
