@@ -104,7 +104,7 @@ calls() {
 
 if perf stat -e syscalls:sys_enter_openat true >/dev/null 2>&1; then
   calls "a new small file" 40 22 'for ((i = 0; i < 40; i++)); do echo text >small$try-$i; done'
-  calls "the same with another content" 40 18 'for ((i = 0; i < 40; i++)); do echo text >small1-$i; done # $try'
+  calls "the same with another content" 40 21 'for ((i = 0; i < 40; i++)); do echo text >small1-$i; done # $try'
   calls "another mode" 40 5 'chmod 60$try small1-{0..39}'
   calls "a new directory" 40 15 'for ((i = 0; i < 40; i++)); do mkdir d$try-$i; done'
   calls "its removal" 40 9 'rmdir d1-{0..39}'
