@@ -198,54 +198,6 @@ look_through(const struct emptying *m, struct gi_fop *reply, bool remove)
   return 0;
 }
 
-static struct gi_fop *
-list_fop(struct di *d, struct gi_fop *fop, struct gi_fd *fd, uint64_t off)
-{
-  struct gi_fop *h = di_helper(fop, GI_FOP_READDIRP);
-
-  gi_fop_set_fd(h, fd);
-  h->args.size = LIST_BYTES;
-  h->args.offset = off;
-  gi_dict_set_int(gi_fop_xdata(h), d->linkto_key, 256);
-  return h;
-}
-
-static bool
-is_last(const struct gi_fop *reply)
-{
-  return reply->rsp.entries.count == 0 || reply->rsp.err == ENOENT;
-}
-
-/* The beginning of all at once, as a rule all there is. ENOTEMPTY, why one cannot be listed, or 0; *linktos: there are some; *whole: nothing
- * follows. */
-static int
-look_at_all(struct di *d, struct gi_fop *fop, struct gi_fd *fd, uint64_t opened, bool *linktos, bool *whole)
-{
-  struct gi_fop *h = list_fop(d, fop, fd, 0);
-  struct emptying m = {.d = d, .fop = fop};
-  struct di_ask ask;
-  int err;
-
-  GI_ASSERT(fd->directory);
-  *linktos = false;
-  *whole = true;
-  di_ask_copy(d, &ask, h, opened);
-  err = di_ask_err(&ask, opened);
-  di_foreach(i, ask.fan.ok)
-  {
-    struct gi_fop *reply = gi_fan_reply(&ask.fan, (unsigned)i);
-
-    if (!err)
-      err = look_through(&m, reply, false);
-    for (uint32_t k = 0; k < reply->rsp.entries.count; k++)
-      *linktos = *linktos || !gi_dirent_is_dot(&reply->rsp.entries.entry[k]);
-    *whole = *whole && is_last(reply);
-  }
-  di_ask_end(&ask);
-  gi_fop_unref(h);
-  return err;
-}
-
 /* Lists one subvolume from the beginning; `remove`: linkto files too. */
 static int
 empty_on(const struct emptying *m, struct gi_fd *fd, bool remove)
@@ -254,14 +206,19 @@ empty_on(const struct emptying *m, struct gi_fd *fd, bool remove)
 
   GI_ASSERT(fd->directory && m->child < m->d->n);
   for (;;) {
-    struct gi_fop *h = list_fop(m->d, m->fop, fd, off);
+    struct gi_fop *h = di_helper(m->fop, GI_FOP_READDIRP);
     uint32_t n;
-    int err = di_do(m->d, h, m->child);
+    int err;
 
+    gi_fop_set_fd(h, fd);
+    h->args.size = LIST_BYTES;
+    h->args.offset = off;
+    gi_dict_set_int(gi_fop_xdata(h), m->d->linkto_key, 256);
+    err = di_do(m->d, h, m->child);
     if (!err)
       err = look_through(m, h, remove);
     n = h->rsp.entries.count;
-    bool end = is_last(h);
+    bool end = n == 0 || h->rsp.err == ENOENT;
 
     if (!err && !end && h->rsp.entries.entry[n - 1].off == off)
       err = EIO; /* it would go on for ever */
@@ -282,7 +239,6 @@ di_dir_empty(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat)
   struct gi_fop *h = di_helper(fop, GI_FOP_OPENDIR);
   struct di_ask ask;
   uint64_t opened;
-  bool linktos = false, whole = true;
   int err = 0;
 
   gi_fop_set_fd(h, fd);
@@ -291,10 +247,8 @@ di_dir_empty(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat)
   err = di_ask_refusal(&ask);
   di_ask_end(&ask);
   gi_fop_unref(h);
-  if (!err && opened)
-    err = look_at_all(d, fop, fd, opened, &linktos, &whole);
   /* All are looked through before anything is removed: a linkto file of a file that is there must stay. */
-  for (int remove = whole; (linktos || !whole) && remove < 2 && !err; remove++)
+  for (int remove = 0; remove < 2 && !err; remove++)
     for (unsigned i = 0; i < d->n && !err; i++) {
       struct emptying m = {d, fop, dir, i};
 

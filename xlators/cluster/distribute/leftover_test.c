@@ -7,8 +7,6 @@
 
 #include "libglusterish/extension.h"
 
-#include <dirent.h>
-
 /* The file is on the last of four subvolumes, whatever its name. */
 static void
 say_on_the_last(struct gi_fop *fop, void *arg)
@@ -605,51 +603,6 @@ test_linkto_without_its_attribute_is_no_file(void **state)
   }
 }
 
-/* ---- a directory that is removed ---- */
-
-static void
-say_subdirectory(struct gi_fop *fop, void *arg)
-{
-  say_dir(fop, arg);
-  if (fop->loc.name || gi_fop_gfid(fop)->b[0] == DIR_GFID + 1)
-    memset(fop->rsp.stat.gfid.b, DIR_GFID + 1, sizeof(fop->rsp.stat.gfid.b));
-}
-
-static void
-list_linkto(struct gi_fop *fop, void *arg)
-{
-  struct gi_dirent e = {.name = "stray", .name_len = 5, .off = 1, .type = DT_REG, .xdata = gi_dict_new()};
-
-  attr_of(&e.stat, FILE_GFID, S_IFREG | DI_LINKTO_MODE);
-  gi_dict_set_bin(e.xdata, KEY ".linkto", "child-0", 8);
-  gi_dirents_add(&fop->rsp.entries, &e, fop);
-  fop->rsp.ret = 1;
-  fop->rsp.err = ENOENT;
-}
-
-/* Each subvolume is looked through once; again where linkto files have to go. */
-static void
-test_directory_is_looked_through_once(void **state)
-{
-  for (unsigned stray_there = 0; stray_there < 2; stray_there++) {
-    struct fake_stack *s = stack_with_dir(3, 0);
-    struct gi_fop *f = entry_fop(s, GI_FOP_RMDIR, name_on(1, 3));
-
-    for (unsigned i = 0; i < 3; i++)
-      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_subdirectory, .arg = &parts[i]});
-    if (stray_there)
-      fake_script_always(s, 2, GI_FOP_READDIRP, (struct fake_reply){.fill = list_linkto});
-    fake_submit(s, f);
-    assert_int_equal(f->rsp.ret, 0);
-    for (unsigned i = 0; i < 3; i++) {
-      assert_int_equal(fake_count(s, i, GI_FOP_READDIRP), 1 + stray_there);
-      assert_int_equal(fake_count(s, i, GI_FOP_UNLINK), stray_there && i == 2);
-      assert_int_equal(fake_count(s, i, GI_FOP_RMDIR), 1);
-    }
-    fake_stack_free(s);
-  }
-}
-
 int
 main(void)
 {
@@ -669,7 +622,6 @@ main(void)
       cmocka_unit_test(test_linkto_without_its_attribute_is_no_file),
       cmocka_unit_test(test_what_an_attempt_has_left_is_no_success),
       cmocka_unit_test(test_different_directories_of_one_name),
-      cmocka_unit_test(test_directory_is_looked_through_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
