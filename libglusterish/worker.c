@@ -121,23 +121,23 @@ close_between(int before, int after)
     close_range((unsigned)before + 1, (unsigned)after - 1, 0);
 }
 
-/* The thread gets a table of its own. Where that is forbidden it goes on with that of the process. */
-static void
+/* The thread gets a table of its own. False: that is forbidden, and it goes on with that of the process. */
+static bool
 close_others(const int only[2])
 {
-  if (unshare(CLONE_FILES) != 0)
-    return;
+  if (only[0] < 0 || unshare(CLONE_FILES) != 0)
+    return false;
   close_between(STDERR_FILENO, only[0]);
   close_between(only[0], only[1]);
   close_between(only[1], INT_MAX);
+  return true;
 }
 
 static void *
 worker_main(void *arg)
 {
   struct gi_workers *p = arg;
-  if (p->only[0] >= 0)
-    close_others(p->only);
+  bool alone = close_others(p->only);
   pthread_mutex_lock(&p->lock);
   for (;;) {
     struct gi_work *w = NULL;
@@ -158,6 +158,8 @@ worker_main(void *arg)
       p->idle--;
   }
   pthread_mutex_unlock(&p->lock);
+  if (alone)
+    close_between(STDERR_FILENO, INT_MAX); /* the kernel would do it when the thread has been joined, perhaps */
   return NULL;
 }
 
