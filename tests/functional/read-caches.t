@@ -41,10 +41,10 @@ list() { ls -lU "$M/many"; }
 head -c 4194304 /dev/urandom >"$WORK/data"
 cp "$WORK/data" "$M/data"
 mkdir "$M/many"
-(cd "$M/many" && seq -f name-%g 500 | xargs touch)
+(cd "$M/many" && seq -f name-%g 1500 | xargs touch)
 
 without=$(costs READ read_small "$M") listed=$(costs READDIRP list) kernels=$(costs READ read_small "$B")
-note "a brick sees $without READs for 4 MiB in pieces of 8 KiB past the page cache, $kernels through it, $listed READDIRPs for 500 names"
+note "a brick sees $without READs for 4 MiB in pieces of 8 KiB past the page cache, $kernels through it, $listed READDIRPs for 1500 names"
 ok "without them the brick sees every READ" test "${without:-0}" -ge 512
 
 # Three switches, of which the mount hears.
@@ -56,7 +56,7 @@ note "with them $with READs past the page cache, $buffered through it, $ahead RE
 ok "a brick sees a READ per page" test "${with:-999}" -le 48
 ok "through the page cache it costs no more than the kernel asks for" test "${buffered:-999}" -le $((kernels + 4))
 ok "and fewer requests for a listing" test "${ahead:-999}" -lt "${listed:-0}"
-is "$(ls -U "$M/many" | wc -l)" 500 "which has every name"
+is "$(ls -U "$M/many" | wc -l)" 1500 "which has every name"
 is "$(md5sum <"$M/data")" "$(md5sum <"$WORK/data")" "and the data is right"
 
 # A reader and writer that knows every byte, while all three come and go.
