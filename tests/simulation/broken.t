@@ -13,34 +13,34 @@ n=0
 # BUG|SEED|OPTIONS
 table() {
   cat <<'END'
-accept an old layout|7|--workload moved --mishaps none
+accept an old layout|33|--workload moved --mishaps none
 acknowledge before quorum|1|--workload register --mishaps none
-answer before those who failed are blamed|226|--workload register --mishaps disk-faults,brick-crash,partition
-believe in locks that a majority dropped|26|--workload locks --mishaps cut,brick-crash
-believe names for longer than a lease|10|--workload names --layers nl-cache --mishaps none
+answer before those who failed are blamed|139|--workload register --mishaps disk-faults,brick-crash,partition
+believe in locks that a majority dropped|99|--workload locks --mishaps cut,brick-crash
+believe names for longer than a lease|14|--workload names --layers nl-cache --mishaps none
 believe that a name is absent which was made|1|--workload names --layers nl-cache --mishaps none
-bring back what good copies lack|15|--workload names --mishaps cut
-bring data to the disk before its counters|265|--workload register --mishaps power-loss
+bring back what good copies lack|16|--workload names --mishaps cut
+bring data to the disk before its counters|62|--workload synced --mishaps power-loss
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
-copy from a source that was blamed meanwhile|30|--workload register --mishaps brick-freeze,cut
+copy from a source that was blamed meanwhile|2|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
 do not tell what became of names|6|--workload names --layers all --mishaps none
 do not tell what became of objects|26|--workload register --layers quick-read --mishaps none
 end a rename in the middle|1|--workload spread --mishaps none
 forget a linkto file|1|--workload spread --mishaps none
-forget failed synchronous writes|2|--workload synced --mishaps disk-refuses,power-loss
-forget that no good copy was synced|22|--workload register --mishaps disk-faults,brick-crash,cut
+forget failed synchronous writes|64|--workload synced --mishaps disk-refuses,power-loss
+forget that no good copy was synced|48|--workload register --mishaps disk-faults,brick-crash,cut
 forget to blame who failed|2|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
 go on with a listing at another brick|1|--workload names --mishaps cut --until 1
 heal from a sink|1|--workload register --mishaps brick-crash
-hide a foreign change by one of our own|2|--workload register --layers io-cache --mishaps none
+hide a foreign change by one of our own|7|--workload register --layers io-cache --mishaps none
 ignore quorum|1|--workload register --mishaps brick-crash
 keep attributes over a change|2|--workload register --layers md-cache --mishaps none
 keep content over a change|1|--workload register --layers quick-read --mishaps none
 keep pages over a change|1|--workload register --layers io-cache --mishaps none
 keep the locks of who is gone|1|--workload register --mishaps client-crash
-keep what was read ahead over a change|10|--workload register --layers read-ahead --mishaps none
+keep what was read ahead over a change|11|--workload register --layers read-ahead --mishaps none
 leave a name out of a listing|1|--workload names --mishaps none
 leave the source of a move|1|--workload moved --mishaps none
 leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle
@@ -48,10 +48,10 @@ leave out of a listing who is away|2|--workload spread --mishaps cut
 let each brick truncate|3|--workload mixed --mishaps none --until 1
 let operations pass what was answered early|1|--workload register --layers write-behind --mishaps none
 let outdated copies change names|9|--workload names --mishaps brick-crash
-list what outdated copies show|81|--workload names --mishaps cut
+list what outdated copies show|85|--workload names --mishaps cut
 lose an update of the size|1|--workload sharded --mishaps none
-lose the dirty marks at restart|3|--workload register --mishaps power-loss,client-crash,healer-freeze
-mark one directory of two|26|--workload names --mishaps cut --until 1
+lose the dirty marks at restart|17|--workload register --mishaps power-loss,client-crash,healer-freeze
+mark one directory of two|76|--workload names --mishaps cut --until 1
 move a file with one of its names|13|--workload moved --mishaps none
 read copies that are blamed|2|--workload register --mishaps brick-crash
 remove the source of a move early|1|--workload moved --mishaps none
@@ -59,14 +59,14 @@ remove what a sink lacks|4|--workload register --mishaps brick-crash
 replace what a rename is to keep|2|--workload names --mishaps none
 say that it is on the disk|9|--workload register --mishaps power-loss,cut,brick-crash
 skip the index link|4|--workload register --mishaps brick-crash
-skip the post-op|12|--workload names --mishaps brick-crash
+skip the post-op|15|--workload names --mishaps brick-crash
 success without quorum|3|--workload register --mishaps partition,brick-crash,cut
 swallow the error of what was answered early|7|--workload register --layers write-behind --mishaps one-way,cut
-sync only what is open|30|--workload synced --layers open-behind --mishaps power-loss
+sync only what is open|325|--workload synced --layers open-behind --mishaps power-loss
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
-take back marks without fsync of the sinks|29|--workload register --mishaps power-loss,brick-crash,healer-crash
+take back marks without fsync of the sinks|32|--workload register --mishaps power-loss,brick-crash,healer-crash
 take the word of a write-out|2|--workload register --mishaps disk-refuses,power-loss
-take what memory has for what the disk has|211|--workload register --mishaps disk-faults,power-loss
+take what memory has for what the disk has|90|--workload register --mishaps disk-faults,power-loss
 tell who is away only in the post-op|7|--workload register --mishaps brick-crash,cut,partition
 trust layouts before files have moved|1|--workload moved --mishaps none
 END
