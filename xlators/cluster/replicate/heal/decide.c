@@ -24,14 +24,15 @@
 struct marks {
   uint32_t self_accused;
   uint32_t accusers[REP_MAX]; /* of each child: those whose word counts */
+  uint32_t others[REP_MAX];   /* of each child: all but itself */
 };
 
 static void
-add_accuser(const struct rep_view *v, enum rep_type type, unsigned i, struct marks *m)
+add_accuser(const struct rep_view *v, enum rep_type type, unsigned i, uint32_t accusers[REP_MAX])
 {
   for (unsigned j = 0; j < v->rep->n; j++)
     if (v->pending[type][i][j])
-      m->accusers[j] |= 1u << i;
+      accusers[j] |= 1u << i;
 }
 
 static void
@@ -39,7 +40,11 @@ read_marks(const struct rep_view *v, enum rep_type type, uint32_t locked, struct
 {
   memset(m, 0, sizeof(*m));
   rep_foreach(i, locked) if (v->pending[type][i][i]) m->self_accused |= 1u << i;
-  rep_foreach(i, locked & ~m->self_accused) add_accuser(v, type, i, m);
+  rep_foreach(i, locked) add_accuser(v, type, i, m->others);
+  for (unsigned j = 0; j < v->rep->n; j++) {
+    m->accusers[j] = m->others[j] & ~m->self_accused;
+    m->others[j] &= ~(1u << j);
+  }
 }
 
 static uint32_t
@@ -80,15 +85,24 @@ rep_direction_accused(const struct rep_view *v, uint32_t locked, enum rep_type t
   return accused_by(&m, locked, locked) | m.self_accused;
 }
 
-/* Rule 4, for a set in which every copy is accused: the copies whose accusers are no quorum. A change that was acknowledged without a copy
- * is on a quorum, and that quorum accuses the copy. (Half of the children with the first one is a quorum, too.) */
 static uint32_t
-least_accused(const struct rep *rep, const struct marks *m, uint32_t locked)
+without_quorum(const struct rep *rep, const uint32_t accusers[REP_MAX], uint32_t among)
 {
   uint32_t set = 0;
 
-  rep_foreach(j, locked) if (!rep_quorum(rep, m->accusers[j])) set |= 1u << j;
+  rep_foreach(j, among) if (!rep_quorum(rep, accusers[j])) set |= 1u << j;
   return set;
+}
+
+/* Rule 4, for a set in which every copy is accused: the copies whose accusers are no quorum. A change that was acknowledged without a copy
+ * is on a quorum, and that quorum accuses the copy. (Half of the children with the first one is a quorum, too.) Which of them, the rule leaves
+ * open: it may have been on a copy that accuses itself. */
+static uint32_t
+least_accused(const struct rep *rep, const struct marks *m, uint32_t locked)
+{
+  uint32_t set = without_quorum(rep, m->accusers, locked), fewer = without_quorum(rep, m->others, set);
+
+  return fewer ? fewer : set;
 }
 
 /* Both data copies are accused, and the arbiter has no data. Where one data copy alone is no quorum, the arbiter took part in every change
@@ -374,7 +388,7 @@ stale_copies(const struct rep_view *v, const struct rep_direction *d)
   if (!rep_quorums_meet(v->rep))
     return 0;
   read_marks(v, REP_ENTRY, d->locked, &m);
-  rep_foreach(i, m.self_accused) add_accuser(v, REP_ENTRY, i, &m);
+  rep_foreach(i, m.self_accused) add_accuser(v, REP_ENTRY, i, m.accusers);
   set = (d->locked & ~least_accused(v->rep, &m, d->locked)) | m.self_accused;
   return set == d->locked ? 0 : set;
 }
@@ -390,7 +404,7 @@ outdated_beside_good(const struct rep_view *v, const struct rep_direction *d)
   read_marks(v, REP_ENTRY, d->locked, &m);
   if (!(d->sources & m.self_accused))
     return d->sinks;
-  rep_foreach(i, m.self_accused) add_accuser(v, REP_ENTRY, i, &m);
+  rep_foreach(i, m.self_accused) add_accuser(v, REP_ENTRY, i, m.accusers);
   accused = accused_by(&m, d->locked, d->locked);
   return accused == d->locked || !rep_quorums_meet(v->rep) ? 0 : accused;
 }
