@@ -308,6 +308,15 @@ sim_data_flush(struct sim_inode *i)
     p->tail &= p->index > reached;
 }
 
+/* What was written once more as it is on the disk already is not lost with the page. */
+static bool
+is_only_in_memory(const struct sim_page *p, unsigned sector)
+{
+  unsigned at = sector * SIM_SECTOR;
+
+  return p->dirty & 1u << sector && !(p->clean && memcmp(p->clean + at, p->data + at, SIM_SECTOR) == 0);
+}
+
 bool
 sim_data_doom(struct sim_inode *i, uint64_t first, uint64_t last)
 {
@@ -319,7 +328,7 @@ sim_data_doom(struct sim_inode *i, uint64_t first, uint64_t last)
       continue;
     any = p->doomed = true;
     for (unsigned s = 0; cfg->lost && s < SIM_PAGE / SIM_SECTOR; s++)
-      if (p->dirty & 1u << s)
+      if (is_only_in_memory(p, s))
         cfg->lost(cfg->arg, p->data + s * SIM_SECTOR);
   }
   return any;

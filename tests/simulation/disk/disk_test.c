@@ -17,7 +17,8 @@ struct world {
   uint64_t rng, now;
   struct sim_disk *d;
   struct gi_fs *fs;
-  int root; /* descriptor of "/b" */
+  int root;      /* descriptor of "/b" */
+  unsigned lost; /* sectors */
 };
 
 static uint64_t
@@ -33,6 +34,13 @@ now(void *arg)
 }
 
 static void
+count_lost(void *arg, const uint8_t head[SIM_SECTOR_HEAD])
+{
+  (void)head;
+  ((struct world *)arg)->lost++;
+}
+
+static void
 boot(struct world *w)
 {
   w->fs = sim_disk_view(w->d);
@@ -43,7 +51,7 @@ boot(struct world *w)
 static void
 setup(struct world *w, uint64_t seed)
 {
-  struct sim_disk_config c = {.random = next_random, .now = now, .arg = w, .capacity = 4u << 20};
+  struct sim_disk_config c = {.random = next_random, .now = now, .lost = count_lost, .arg = w, .capacity = 4u << 20};
 
   *w = (struct world){.rng = seed, .now = 1000000000ull * 1700000000u};
   w->d = sim_disk_new(&c);
@@ -453,6 +461,26 @@ a_refused_write_out_is_told_once_to_each(void **state)
   teardown(&w);
 }
 
+/* A refused write-out loses what only the cache has. */
+static void
+what_is_on_the_disk_already_is_not_lost(void **state)
+{
+  struct world w;
+  int fd;
+
+  (void)state;
+  setup(&w, 5);
+  fd = make_file(&w, "f");
+  write_all(&w, fd, 'o', 1024, 0);
+  sim_disk_sync(w.d);
+  write_all(&w, fd, 'o', 512, 0);
+  write_all(&w, fd, 'n', 512, 512);
+  sim_disk_set_fault(w.d, SIM_FAULT_FSYNC, 1000000);
+  assert_int_equal(gi_fs_fsync(w.fs, fd, false), -1);
+  assert_int_equal(w.lost, 1);
+  teardown(&w);
+}
+
 /* Losing a refused page does not lose what was synced after it. */
 static void
 a_file_is_as_long_as_what_was_synced(void **state)
@@ -673,6 +701,7 @@ main(void)
       cmocka_unit_test(the_journal_commits_by_itself),
       cmocka_unit_test(a_failed_fsync_is_not_made_good),
       cmocka_unit_test(a_refused_write_out_is_told_once_to_each),
+      cmocka_unit_test(what_is_on_the_disk_already_is_not_lost),
       cmocka_unit_test(a_file_is_as_long_as_what_was_synced),
       cmocka_unit_test(an_unlinked_open_file_goes_with_its_descriptor),
       cmocka_unit_test(a_stopped_disk_does_nothing),
