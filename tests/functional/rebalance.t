@@ -34,6 +34,7 @@ unchanged() {
 }
 
 # A descriptor that stays open while its file is moved, of a user who could not open it: each record once, in order.
+chmod 711 "$WORK" # the user is to see what tells him to stop
 python3 - "$M/growing" "$WORK/stop" <<'PY' 2>"$WORK/errors" &
 import os, sys, time
 path, stop = sys.argv[1:]
