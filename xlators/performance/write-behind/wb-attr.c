@@ -139,6 +139,16 @@ wb_attr_written(struct wb *wb, struct wb_file *file, const struct gi_iatt *post,
   return true;
 }
 
+void
+wb_attr_beside(struct wb *wb, const struct wb_file *file, uint64_t sent, struct gi_reply *rsp)
+{
+  GI_ASSERT(sent <= wb->clock);
+  if (!describes(file, &rsp->post))
+    return;
+  at_least(&rsp->pre, wb_tree_end(file->root));
+  correct(wb, file, sent, &rsp->post);
+}
+
 /* ---- replies that pass ---- */
 
 static void

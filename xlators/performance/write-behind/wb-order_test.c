@@ -554,6 +554,31 @@ test_a_reply_that_tells_nothing_ends_what_is_known(void **state)
   not_early(s, write_fop(s, fd, 0, 512, 'b'));
 }
 
+/* Nor does it end the file before what was, and is not written yet. */
+static void
+test_a_write_that_waits_tells_the_end_of_all(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = opened(s, FILE_A, PAGE);
+  struct gi_fop *f = write_fop(s, fd, 0, PAGE, 'a');
+
+  hold(s, GI_FOP_WRITE);
+  is_early(put(s, fd, 4 * PAGE, PAGE, 'b'));
+  f->args.flags = O_SYNC;
+  fake_submit(s, f);
+  for (unsigned i = 0; !f->answered && i < 3 && fake_held(s, 0); i++) {
+    struct gi_fop *held = fake_held_fop(s, 0, fake_held(s, 0) - 1); /* the later one first */
+
+    held->rsp.post = attributes(FILE_A, held->args.offset ? 5 * PAGE : PAGE);
+    held->rsp.pre = attributes(FILE_A, PAGE);
+    fake_release_fop(s, held, PAGE, 0);
+  }
+  assert_true(f->answered);
+  assert_int_equal(f->rsp.pre.size, 5 * PAGE);
+  assert_int_equal(f->rsp.post.size, 5 * PAGE);
+  release_writes(s);
+}
+
 static void
 fill_entries(struct gi_fop *fop, void *arg)
 {
@@ -679,6 +704,7 @@ main(void)
       TEST(test_a_reply_grows_the_file),
       TEST(test_replies_in_another_order_do_not_shrink_the_file),
       TEST(test_a_reply_that_tells_nothing_ends_what_is_known),
+      TEST(test_a_write_that_waits_tells_the_end_of_all),
       TEST(test_listings_show_what_is_not_written_yet),
       TEST(test_others_changes_end_what_is_known),
       TEST(test_a_new_file_is_known),

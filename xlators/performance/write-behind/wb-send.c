@@ -264,10 +264,12 @@ wb_sent_original(struct wb *wb, struct gi_fop *fop)
   struct wb_op *op = gi_fop_private(fop, wb->x);
   struct wb_write *w = op->write;
   struct wb_file *file = w->file;
+  uint64_t sent = w->sent;
 
   GI_ASSERT(w->original == fop);
   op->write = NULL;
   w->left = fop->rsp.post;
   end_write(wb, w, fop->rsp.ret < 0 ? fop->rsp.err : 0);
+  wb_attr_beside(wb, file, sent, &fop->rsp);
   wb_kick(wb, file);
 }

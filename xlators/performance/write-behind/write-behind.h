@@ -289,6 +289,8 @@ void wb_forget_all(struct wb *wb);
 void wb_attr_foresee(struct wb_file *file, uint64_t end, struct gi_time time, struct gi_iatt *pre, struct gi_iatt *post);
 /* What the reply of a message says; false: it teaches nothing. */
 bool wb_attr_written(struct wb *wb, struct wb_file *file, const struct gi_iatt *post, uint64_t sent);
+/* The reply of a WRITE that was not answered early, when it has ended: the bricks may lack what was, beside it. */
+void wb_attr_beside(struct wb *wb, const struct wb_file *file, uint64_t sent, struct gi_reply *rsp);
 void wb_attr_reply(struct wb *wb, struct gi_fop *fop); /* of WB_LOOK and WB_RANGE: corrects it, learns from it */
 void wb_attr_changed(struct wb *wb, struct gi_fop *fop, struct wb_op *op); /* of another change */
 bool wb_answer_stat(struct wb *wb, struct gi_fop *fop);
