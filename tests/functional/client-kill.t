@@ -62,6 +62,7 @@ name_on() { basename "$(find "$WORK/bricks/spread-$1/d" -name 'f*' -size +0 | he
 waits_for_a_lock() { cat /proc/"$client"/task/*/stat | grep -q ') D '; }
 must "a volume of two bricks starts" start_volume spread 1 2
 must "whose answers may take long" gi volume set spread network.ping-timeout 120
+must "and which promise to tell for as long" gi volume set spread features.cache-invalidation-timeout 600
 must "it is mounted" mount_volume spread "$WORK/killed"
 must "and a second time" mount_volume spread "$WORK/other" --attribute-timeout=600 --entry-timeout=600
 mkdir "$WORK/killed/d"
@@ -71,8 +72,10 @@ slow=$(name_on 1) gone=$(name_on 2)
 cat "$WORK/killed/d/$gone" >"$WORK/read" # the kernel knows the name
 client=$(pgrep -f "glusterishfs.*$WORK/killed\$")
 kill -STOP "$(brick_pid spread "$WORK/bricks/spread-1")"
-python3 -c 'import os, sys; os.rename(sys.argv[1], sys.argv[1] + ".new")' "$WORK/killed/d/$slow" 2>"$WORK/renamed" &
+python3 -c 'import os, sys; open(sys.argv[2], "w").close(); os.rename(sys.argv[1], sys.argv[1] + ".new")' \
+  "$WORK/killed/d/$slow" "$WORK/renames" 2>"$WORK/renamed" &
 renaming=$!
+within 30 test -e "$WORK/renames"
 sleep 1
 rm "$WORK/other/d/$gone" &
 removing=$!
