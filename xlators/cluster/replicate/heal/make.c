@@ -138,19 +138,13 @@ blamed_by_all(const struct rep_name *n, const struct making *m, uint32_t on)
   return set;
 }
 
-static bool
-is_linkto(const struct gi_iatt *st)
-{
-  return S_ISREG(st->mode) && (st->mode & 07777) == S_ISVTX && st->size == 0;
-}
-
 /* What an owner has is a linkto file, and child `i` still has the file that was here before, of the same gfid. Who made the linkto file died
  * before he marked that. */
 static bool
 is_old(const struct making *m, const struct rep_view *v, unsigned i)
 {
   rep_foreach(j, m->owners) if (v->pending[REP_DATA][i][j] || v->pending[REP_META][i][j]) return false;
-  return is_linkto(m->st) && !is_linkto(&v->stat[i]);
+  return rep_may_be_linkto(m->st) && !rep_may_be_linkto(&v->stat[i]);
 }
 
 /* Notes which children of `ask` have the object. A child that cannot tell has failed. */

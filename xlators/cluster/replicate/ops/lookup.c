@@ -175,13 +175,7 @@ of_two_kinds(const struct gi_fan *fan, uint32_t among)
   uint32_t linkto = 0;
 
   GI_ASSERT(!(among & ~fan->ok));
-  rep_foreach(i, among)
-  {
-    const struct gi_iatt *st = &gi_fan_reply(fan, i)->rsp.stat;
-
-    if (S_ISREG(st->mode) && (st->mode & 07777) == S_ISVTX && st->size == 0)
-      linkto |= 1u << i;
-  }
+  rep_foreach(i, among) if (rep_may_be_linkto(&gi_fan_reply(fan, i)->rsp.stat)) linkto |= 1u << i;
   return linkto && linkto != among;
 }
 

@@ -297,6 +297,13 @@ rep_first(uint32_t mask)
   return mask ? __builtin_ctz(mask) : -1;
 }
 
+/* What may be a linkto file of cluster/distribute (distribute.md 4), by its attributes alone. */
+static inline bool
+rep_may_be_linkto(const struct gi_iatt *st)
+{
+  return S_ISREG(st->mode) && (st->mode & 07777) == S_ISVTX && st->size == 0;
+}
+
 static inline void
 rep_busy_get(struct rep *rep, enum rep_work work)
 {
