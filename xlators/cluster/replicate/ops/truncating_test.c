@@ -7,16 +7,6 @@
 
 #include <fcntl.h>
 
-static struct rig *
-ours(void)
-{
-  struct rig *r = rig_new(NULL);
-
-  rig_object(r, 5, S_IFREG | 0644);
-  rig_ours(r);
-  return r;
-}
-
 #define SIZE 5000
 
 static struct gi_fop *
@@ -43,7 +33,7 @@ is_empty_everywhere(struct rig *r)
 static void
 test_open_truncates(void **state)
 {
-  struct rig *r = ours();
+  struct rig *r = rig_of_ours();
   struct gi_fd *fd;
   struct gi_fop *f = open_truncating(r, &fd);
 
@@ -62,7 +52,7 @@ test_open_truncates(void **state)
 static void
 test_open_truncates_and_meets(void **state)
 {
-  struct rig *r = ours();
+  struct rig *r = rig_of_ours();
   struct gi_fd *fd;
   struct gi_fop *f = open_truncating(r, &fd);
 
@@ -81,7 +71,7 @@ test_open_truncates_and_meets(void **state)
 static void
 test_open_that_may_not_truncate(void **state)
 {
-  struct rig *r = ours();
+  struct rig *r = rig_of_ours();
   struct gi_fd *fd;
   struct gi_fop *f = open_truncating(r, &fd);
 
@@ -97,7 +87,7 @@ test_open_that_may_not_truncate(void **state)
 static void
 test_open_truncates_elsewhere(void **state)
 {
-  struct rig *r = ours();
+  struct rig *r = rig_of_ours();
   struct gi_fd *fd;
   struct gi_fop *f = open_truncating(r, &fd);
 
@@ -113,7 +103,7 @@ test_open_truncates_elsewhere(void **state)
 static void
 test_open_then_truncate(void **state)
 {
-  struct rig *r = ours();
+  struct rig *r = rig_of_ours();
   struct gi_fd *fd;
   struct gi_fop *f = open_truncating(r, &fd);
 

@@ -93,6 +93,8 @@ void rig_set(struct rig *r, const char *name, const char *value); /* changes an 
 void rig_down(struct rig *r, unsigned child);                     /* everything fails ENOTCONN and CHILD_DOWN comes */
 void rig_up(struct rig *r, unsigned child);
 void rig_ours(struct rig *r); /* every child takes locks and marks together with operations; objects 1 to 9 are looked up */
+/* A rig of which that holds, with file 5. */
+struct rig *rig_of_ours(void);
 void rig_hold(struct rig *r, unsigned child, enum gi_fop_kind kind); /* keeps the next operation of that kind unanswered */
 /* One child, one kind: all are kept; the oldest is looked at (NULL: none) and answered, with an error or as the model does. */
 void rig_hold_always(struct rig *r, unsigned child, enum gi_fop_kind kind);

@@ -179,6 +179,16 @@ rig_ours(struct rig *r)
   rig_forget(r);
 }
 
+struct rig *
+rig_of_ours(void)
+{
+  struct rig *r = rig_new(NULL);
+
+  rig_object(r, 5, S_IFREG | 0644);
+  rig_ours(r);
+  return r;
+}
+
 void
 rig_object(struct rig *r, uint8_t n, uint32_t mode)
 {

@@ -174,22 +174,12 @@ refused_for_different_reasons(void **state)
 
 /* ---- locks, marks and the operation in one message ---- */
 
-static struct rig *
-ours(void)
-{
-  struct rig *r = rig_new(NULL);
-
-  rig_object(r, 5, S_IFREG | 0644);
-  rig_ours(r);
-  return r;
-}
-
 /* A majority granted it, but one of them has what another client has begun: nothing is clear before that has ended. */
 static void
 won_but_not_agreed(void **state)
 {
   for (unsigned loser = 0; loser < BRICKS; loser++) {
-    struct rig *r = ours();
+    struct rig *r = rig_of_ours();
     struct gi_fop *f = rig_entry(r, GI_FOP_MKDIR, 1, "new", 20);
 
     r->brick[loser].fail_once[GI_FOP_ENTRYLK] = EAGAIN;
@@ -228,7 +218,7 @@ moved_before_we_get_the_lock(struct brick *b, struct gi_fop *fop, void *arg)
 static void
 moved_by_another_on_most(void **state)
 {
-  struct rig *r = ours();
+  struct rig *r = rig_of_ours();
   struct gi_fop *f = rename_f5(r);
 
   (void)state;
