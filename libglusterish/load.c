@@ -8,6 +8,8 @@
 
 #define LEARN 16 /* a quiet operation moves the baseline by this fraction */
 #define HALF (GI_LOAD_WINDOW_NS / 2)
+#define AROUND_US 300 /* what an operation costs besides the brick's share: network, replication, kernel */
+#define OPS_MIN 4     /* fewer operations prove nothing */
 
 static unsigned
 size_class(enum gi_fop_kind kind, uint64_t bytes)
@@ -88,6 +90,19 @@ gi_load_read(struct gi_load_meter *m, uint64_t now, struct gi_load *load)
   load->mean_us = us((m->part[0].took + m->part[1].took) / ops);
   load->baseline_us = us((m->part[0].expected + m->part[1].expected) / ops);
   load->worst_us = us(m->part[0].worst > m->part[1].worst ? m->part[0].worst : m->part[1].worst);
+}
+
+uint32_t
+gi_load_stretch(const struct gi_load *l)
+{
+  uint64_t s;
+
+  if (l->ops == 0)
+    return 0;
+  if (l->ops < OPS_MIN || l->baseline_us == 0)
+    return 1000;
+  s = ((uint64_t)l->mean_us + AROUND_US) * 1000 / ((uint64_t)l->baseline_us + AROUND_US);
+  return s > 100000 ? 100000 : s < 1 ? 1 : (uint32_t)s;
 }
 
 void

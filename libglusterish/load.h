@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the foreground of a brick does while background work (a heal) runs: the
+ * How the foreground of a brick does while background work (a heal, a rebalance) runs: the
  * brick measures, tells it in the replies to background requests, and whoever
  * sends those decides from it how much to send (doc/decisions/0007).
  *
@@ -39,6 +39,11 @@ void gi_load_background_end(struct gi_load_meter *m, uint64_t now);
 /* A foreground operation that was under way from `began` to `now`. Operations that wait for locks are ignored. */
 void gi_load_foreground(struct gi_load_meter *m, enum gi_fop_kind kind, uint64_t bytes, uint64_t began, uint64_t now);
 void gi_load_read(struct gi_load_meter *m, uint64_t now, struct gi_load *load);
+
+/* Permille of what the operations take undisturbed, as applications feel it. 0: there were none; 1000 if there were too few to tell. */
+uint32_t gi_load_stretch(const struct gi_load *load);
+#define GI_LOAD_UNFELT 1050 /* up to here */
+#define GI_LOAD_FELT 1150   /* above */
 
 /* Under GI_LOAD_KEY, in the order of struct gi_load. */
 void gi_load_put(struct gi_dict *xdata, const struct gi_load *load);

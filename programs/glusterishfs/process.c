@@ -71,13 +71,14 @@ fs_be_least(struct fs_process *p, bool least)
   p->least = least;
 }
 
-/* A self-heal daemon gets the processor after the bricks and mounts of this machine, and so does a brick until it listens: applications
- * go on without it and should not feel its start (doc/decisions/0007). */
+/* A self-heal daemon or a rebalance gets the processor after the bricks and mounts of this machine, and so does a brick until it listens:
+ * applications go on without it and should not feel its start (doc/decisions/0007). */
 static void
 fs_be_nice(struct fs_process *p)
 {
-  bool heals = p->cfg->volfile_id && strncmp(p->cfg->volfile_id, "shd/", 4) == 0;
-  if (heals || (p->cfg->brick_name && geteuid() == 0))
+  const char *id = p->cfg->volfile_id;
+  bool background = id && (strncmp(id, "shd/", 4) == 0 || strncmp(id, "rebalance/", 10) == 0);
+  if (background || (p->cfg->brick_name && geteuid() == 0))
     fs_be_least(p, true);
 }
 

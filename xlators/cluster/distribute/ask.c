@@ -211,6 +211,8 @@ di_do(struct di *d, struct gi_fop *fop, unsigned child)
   }
   keep_names(fop);
   gi_task_fop(fop, d->x->children[child]);
+  if (d->on_reply)
+    d->on_reply(d, fop);
   if (fop->rsp.ret >= 0)
     return 0;
   return fop->rsp.err ? fop->rsp.err : EIO;

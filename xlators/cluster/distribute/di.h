@@ -78,6 +78,7 @@ struct di {
   struct di_reb *reb;          /* NULL in every other process */
   void (*on_up)(struct di *d); /* of the rebalance, or NULL: a subvolume came or went; the process is about to end */
   void (*on_leave)(struct di *d);
+  void (*on_reply)(struct di *d, const struct gi_fop *reply); /* of a subvolume, to a task */
   struct di_metrics metrics;
 };
 

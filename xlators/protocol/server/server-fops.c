@@ -83,13 +83,19 @@ sv_answer(struct sv_client *c, struct gi_rpc_request *req, struct gi_fop *fop, i
   gi_rpc_answer_send(req, &out, data ? &fop->rsp.payload : NULL);
 }
 
-/* ---- how the foreground does, for healers (load.h) ---- */
+/* ---- how the foreground does, for who works in the background (load.h) ---- */
+
+static bool
+sv_asks_load(const struct gi_fop *fop)
+{
+  return fop->caller.pid == GI_PID_HEAL || fop->caller.pid == GI_PID_REBALANCE;
+}
 
 /* A lock that waits is no work. */
 static bool
 sv_is_background(const struct gi_fop *fop)
 {
-  return fop->caller.pid == GI_PID_HEAL && !(gi_fop_table[fop->kind].classes & GI_CLASS_MAY_WAIT);
+  return sv_asks_load(fop) && !(gi_fop_table[fop->kind].classes & GI_CLASS_MAY_WAIT);
 }
 
 static void
@@ -109,7 +115,7 @@ sv_load_end(struct server *sv, const struct sv_client *c, struct gi_fop *fop)
     gi_load_foreground(&sv->load, f->synced ? GI_FOP_FSYNC : fop->kind, fop->args.size, fop->start_ns, now);
   if (sv_is_background(fop))
     gi_load_background_end(&sv->load, now);
-  if (fop->caller.pid != GI_PID_HEAL || !c->ours)
+  if (!sv_asks_load(fop) || !c->ours)
     return;
   gi_load_read(&sv->load, now, &load);
   gi_load_put(gi_fop_rsp_xdata(fop), &load);

@@ -157,23 +157,26 @@ test_manage_gids(void **state)
   bench_free(b);
 }
 
-/* ---- what healers are told ---- */
+/* ---- what is told to who works in the background ---- */
 
 static void
-test_healers_learn_how_the_foreground_does(void **state)
+test_healers_and_rebalances_learn_how_the_foreground_does(void **state)
 {
   struct bench *b = bench_new(NULL, NULL, true);
   struct gi_load load = {0};
   for (int i = 0; i < 3; i++)
     stat_as(b, 0, 100);
-  struct gi_fop *f = fake_fop(b->client, GI_FOP_STAT);
-  gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
-  f->caller.pid = -6;
-  bench_submit(b, f);
-  assert_true(gi_load_get(f->rsp.xdata, &load));
-  assert_int_equal(load.ops, 3);
+  static const int32_t who[] = {GI_PID_HEAL, GI_PID_REBALANCE};
+  for (size_t i = 0; i < GI_ARRAY_LEN(who); i++) {
+    struct gi_fop *f = fake_fop(b->client, GI_FOP_STAT);
+    gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
+    f->caller.pid = who[i];
+    bench_submit(b, f);
+    assert_true(gi_load_get(f->rsp.xdata, &load));
+    assert_int_equal(load.ops, 3);
+  }
 
-  f = fake_fop(b->client, GI_FOP_STAT);
+  struct gi_fop *f = fake_fop(b->client, GI_FOP_STAT);
   gi_loc_set_inode(&f->loc, fake_inode(b->client, 3));
   bench_submit(b, f);
   assert_false(gi_load_get(f->rsp.xdata, &load));
@@ -540,7 +543,7 @@ main(void)
       cmocka_unit_test(test_squash),
       cmocka_unit_test(test_any_number_of_groups),
       cmocka_unit_test(test_manage_gids),
-      cmocka_unit_test(test_healers_learn_how_the_foreground_does),
+      cmocka_unit_test(test_healers_and_rebalances_learn_how_the_foreground_does),
       cmocka_unit_test(test_names),
       cmocka_unit_test(test_dots),
       cmocka_unit_test(test_subdir_mount),

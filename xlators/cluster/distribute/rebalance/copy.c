@@ -9,33 +9,11 @@
  */
 #include "xlators/cluster/distribute/rebalance/rebalance.h"
 
-#include "libglusterish/load.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #define BLOCK (128u << 10)
-#define PAUSE_MAX (200 * GI_NSEC_PER_MSEC)
-#define STRETCH_CUT 1150 /* permille: applications feel it */
-#define OPS_MIN 4
-
-/* ---- how much the bricks have to do for others ---- */
-
-bool
-di_reb_yield(struct di_reb *r, const struct gi_fop *reply)
-{
-  struct gi_load load;
-
-  if (gi_load_get(reply->rsp.xdata, &load) && load.ops >= OPS_MIN && load.baseline_us &&
-      (uint64_t)load.mean_us * 1000 > (uint64_t)load.baseline_us * STRETCH_CUT)
-    r->pause = r->pause ? (r->pause * 2 < PAUSE_MAX ? r->pause * 2 : PAUSE_MAX) : GI_NSEC_PER_MSEC;
-  else
-    r->pause -= r->pause / 8 + (r->pause > 0);
-  if (r->pause >= GI_NSEC_PER_MSEC && !r->stopping)
-    gi_task_sleep(r->d->x->reactor, r->pause);
-  return r->stopping;
-}
 
 /* ---- single operations ---- */
 
@@ -164,7 +142,7 @@ di_reb_copy(struct di_reb_file *f)
 
     if (!err && len && !zero)
       err = write_block(f, at, &got->rsp.payload);
-    if (!err && di_reb_yield(f->r, got))
+    if (!err && di_reb_yield(f->r))
       err = ECANCELED;
     gi_fop_unref(got);
     if (!err && len == 0)
@@ -219,7 +197,7 @@ di_reb_compare(struct di_reb_file *f, bool *differs)
       *differs = true;
       err = write_block(f, at, &here->rsp.payload);
     }
-    if (!err && di_reb_yield(f->r, here))
+    if (!err && di_reb_yield(f->r))
       err = ECANCELED;
     gi_fop_unref(there);
     gi_fop_unref(here);

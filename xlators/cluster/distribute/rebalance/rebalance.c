@@ -79,6 +79,12 @@ stop(struct di *d)
   d->reb->stopping = true;
 }
 
+static void
+hear(struct di *d, const struct gi_fop *reply)
+{
+  di_reb_hear(&d->reb->pace, reply, gi_now(d->x->reactor));
+}
+
 void
 di_reb_init(struct di *d)
 {
@@ -92,6 +98,7 @@ di_reb_init(struct di *d)
   d->reb->status = DI_REB_RUNS;
   d->on_up = begin;
   d->on_leave = stop;
+  d->on_reply = hear;
 }
 
 void

@@ -12,6 +12,7 @@
  *   copy.c       its bytes and attributes
  *   stray.c      linkto files that are not due
  *   commit.c     whether names that are missing need to be searched
+ *   pace.c       how fast
  *   mounts.c     who must know the subvolumes first
  *
  * What a file's state is stands in the file itself, so who is killed goes on
@@ -27,6 +28,14 @@ enum di_reb_command { DI_REB_NONE = 0, DI_REB_START = 1, DI_REB_LAYOUT = 4, DI_R
 /* As the management daemon has it. */
 enum di_reb_status { DI_REB_RUNS = 1, DI_REB_COMPLETED = 3, DI_REB_FAILED = 4 };
 
+/* all zero is the start */
+struct di_reb_pace {
+  uint64_t rest;    /* ns before each file and each block */
+  uint64_t since;   /* the last decision … */
+  uint32_t stretch; /* … and the worst that was heard since; gi_load_stretch */
+  uint64_t busy;    /* when there last was a foreground */
+};
+
 struct di_reb {
   struct di *d;
   struct gi_fop *base; /* all operations are on its behalf */
@@ -40,7 +49,7 @@ struct di_reb {
   uint32_t commit; /* of the layouts that are written */
   bool unsure;     /* a name may lead to a file elsewhere without a linkto file where it belongs */
   uint64_t met;    /* files on subvolumes that are to leave, in this walk */
-  uint64_t pause;  /* ns before each block: the foreground of the bricks is slower than without us */
+  struct di_reb_pace pace;
 };
 
 /* ---- move.c ---- */
@@ -106,8 +115,13 @@ void di_reb_thaw(struct di_reb_file *f);
 #define DI_REB_BLOCK_KEY "trusted.glusterfs.shard.block-size"
 int di_reb_xattrs(struct di_reb_file *f); /* all but those of di_last_xattrs */
 int di_reb_truncate(struct di_reb *r, const struct gi_gfid *gfid, unsigned child, uint64_t size);
-/* Waits while the bricks have too much to do for others; true: the rebalance is to stop. */
-bool di_reb_yield(struct di_reb *r, const struct gi_fop *reply);
+
+/* ---- pace.c ---- */
+
+/* What a brick tells of its foreground in a reply, if it tells. */
+void di_reb_hear(struct di_reb_pace *p, const struct gi_fop *reply, uint64_t now);
+/* Rests while applications feel the rebalance. On a task, without locks; true: the rebalance is to stop. */
+bool di_reb_yield(struct di_reb *r);
 
 /* ---- commit.c ---- */
 

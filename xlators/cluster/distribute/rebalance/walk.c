@@ -248,6 +248,7 @@ run_errand(void *arg)
   struct errand *e = arg;
   struct di_reb *r = e->w->r;
 
+  di_reb_yield(r);
   if (e->names)
     move_names(e);
   else

@@ -8,11 +8,7 @@
  */
 #include "xlators/cluster/replicate/shd/shd.h"
 
-#define STRETCH_GROW 1050 /* permille of what an operation takes undisturbed: not felt */
-#define STRETCH_CUT 1150  /* felt */
-#define AROUND_US 300     /* what it costs besides the brick's share: network, replication, kernel. Applications feel the sum */
-#define OPS_MIN 4         /* fewer operations in a report prove nothing */
-#define ANSWERS_MIN 8     /* between two decisions */
+#define ANSWERS_MIN 8           /* between two decisions */
 #define IDLE_NS GI_NSEC_PER_SEC /* without operations for so long nobody is there; for less, somebody may be stuck */
 #define IDLE_GROWTH 8
 #define WINDOW_STEP REP_THROTTLE_BLOCK
@@ -68,20 +64,6 @@ set(struct rep_throttle *p, uint64_t window, unsigned parallel)
   return p->window != had_window || p->parallel != had_parallel;
 }
 
-/* In permille; what is too little to tell anything counts as no stretch. */
-static uint32_t
-stretch_of(const struct gi_load *l)
-{
-  uint64_t s;
-
-  if (l->ops == 0)
-    return 0;
-  if (l->ops < OPS_MIN || l->baseline_us == 0)
-    return 1000;
-  s = ((uint64_t)l->mean_us + AROUND_US) * 1000 / ((uint64_t)l->baseline_us + AROUND_US);
-  return s > 100000 ? 100000 : s < 1 ? 1 : (uint32_t)s;
-}
-
 /* The child whose foreground suffers most. */
 static uint32_t
 worst(struct rep_throttle *p)
@@ -90,7 +72,7 @@ worst(struct rep_throttle *p)
 
   rep_foreach(i, p->reporting & p->children)
   {
-    uint32_t s = stretch_of(&p->load[i]);
+    uint32_t s = gi_load_stretch(&p->load[i]);
 
     if (s < most)
       continue;
@@ -135,20 +117,20 @@ throttle_decide(struct rep_throttle *p, uint64_t now)
 
   if (p->silent & p->children) {
     /* Some brick does not tell: what GlusterFS would do, unless another one complains. */
-    return stretch > STRETCH_CUT ? set(p, p->window / 2, 1) : set(p, WINDOW_BLIND, p->blind);
+    return stretch > GI_LOAD_FELT ? set(p, p->window / 2, 1) : set(p, WINDOW_BLIND, p->blind);
   }
   if (stretch == 0 && p->busy && now - p->busy < IDLE_NS)
     return false;
   if (stretch == 0)
     moved = grow_alone(p);
-  else if (stretch <= STRETCH_GROW)
+  else if (stretch <= GI_LOAD_UNFELT)
     moved = grow_beside_others(p);
-  else if (stretch > STRETCH_CUT)
+  else if (stretch > GI_LOAD_FELT)
     moved = cut(p);
   else
     return false;
-  p->grown += moved && stretch <= STRETCH_GROW;
-  p->cut += moved && stretch > STRETCH_CUT;
+  p->grown += moved && stretch <= GI_LOAD_UNFELT;
+  p->cut += moved && stretch > GI_LOAD_FELT;
   return moved;
 }
 
