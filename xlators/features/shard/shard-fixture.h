@@ -36,6 +36,7 @@ struct brick {
   unsigned locks, unlocks;
   int name_locks;
   int write_err, add_err; /* once */
+  int mkdir_err;          /* once: somebody else makes the directory at that moment */
 };
 
 static struct gi_gfid
@@ -115,6 +116,14 @@ on_lookup(struct gi_fop *fop, void *arg)
     refuse(fop, ENOENT);
 }
 
+static bool
+fails(struct gi_fop *fop, int *err)
+{
+  int now = *err;
+  *err = 0;
+  return now ? refuse(fop, now) : 0;
+}
+
 static void
 on_mkdir(struct gi_fop *fop, void *arg)
 {
@@ -122,6 +131,7 @@ on_mkdir(struct gi_fop *fop, void *arg)
   bool second = strcmp(fop->loc.name, ".remove_me") == 0;
   fop->rsp.stat = directory(second ? "77dd5a45-dbf5-4592-b31b-b440382302e9" : "be318638-e8a0-4c6d-977d-7a937aa84806");
   *(second ? &b->doomed : &b->dir) = true;
+  fails(fop, &b->mkdir_err);
 }
 
 static void
@@ -144,14 +154,6 @@ static bool
 absent(struct brick *b, struct gi_fop *fop, int n)
 {
   return n < 0 || n >= BLOCKS || (n > 0 && !b->there[n]) ? refuse(fop, ESTALE) : 0;
-}
-
-static bool
-fails(struct gi_fop *fop, int *err)
-{
-  int now = *err;
-  *err = 0;
-  return now ? refuse(fop, now) : 0;
 }
 
 static void
