@@ -68,7 +68,8 @@ sh_dir_ready(struct shard *sh, struct gi_fop *parent, unsigned which, bool creat
     mk->args.mode = S_IFDIR | 0755;
     gi_dict_set_gfid(gi_fop_xdata(mk), "gfid-req", &sh_dir_gfid[which]);
     err = run_dir(sh, mk, which);
-    if (err == EEXIST || err == ENOTCONN) /* all make it with this gfid: another's is no attempt of ours that failed, nobody can tell */
+    /* All make it with this gfid, so what another has made may be taken for an attempt of ours that failed. */
+    if (err == EEXIST || err == ENOTCONN)
       err = run_dir(sh, dir_fop(sh, parent, GI_FOP_LOOKUP, which), which);
   }
   sh->dir_known[which] = !err;
