@@ -425,7 +425,7 @@ uint64_t di_cookie_decode(uint64_t cookie, unsigned leafs, unsigned *leaf);
 /* The directory is empty on all subvolumes; linkto files that lead nowhere are removed from it. 0, ENOTEMPTY or why not. */
 int di_dir_empty(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat);
 /* Brings the names in the directory of `entry` to the disks of a subvolume. On a task. 0 or errno. */
-int di_dir_sync(struct di *d, struct gi_fop *fop, struct gi_loc *entry, unsigned child);
+int di_dir_sync(struct di *d, struct gi_fop *fop, const struct gi_loc *entry, unsigned child);
 
 /* ---- directories (heal.c) ---- */
 

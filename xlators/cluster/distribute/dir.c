@@ -263,10 +263,10 @@ di_dir_empty(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat)
 /* ---- on the disks ---- */
 
 int
-di_dir_sync(struct di *d, struct gi_fop *fop, struct gi_loc *entry, unsigned child)
+di_dir_sync(struct di *d, struct gi_fop *fop, const struct gi_loc *entry, unsigned child)
 {
   static const enum gi_fop_kind kinds[] = {GI_FOP_OPENDIR, GI_FOP_FSYNCDIR};
-  struct gi_inode *dir = gi_loc_parent(fop, entry);
+  struct gi_inode *dir = entry->parent;
   struct gi_fd *fd;
   int err = 0;
 

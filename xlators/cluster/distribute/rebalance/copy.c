@@ -211,9 +211,10 @@ di_reb_compare(struct di_reb_file *f, bool *differs)
 }
 
 int
-di_reb_sync(struct di_reb_file *f)
+di_reb_sync(struct di_reb_file *f, unsigned child)
 {
-  return di_do_drop(f->r->d, fd_fop(f, GI_FOP_FSYNC, f->out, 0, 0), f->to);
+  GI_ASSERT(child == f->from || child == f->to);
+  return di_do_drop(f->r->d, fd_fop(f, GI_FOP_FSYNC, child == f->from ? f->in : f->out, 0, 0), child);
 }
 
 /* ---- locks of applications ---- */

@@ -243,11 +243,20 @@ follow_removal(struct move *m)
   return err ? err : ENOENT;
 }
 
+/* A brick that loses its power would have the name again, no mark would say so, and with it the file, whatever became of that meanwhile. */
+static int
+sync_names(struct move *m, unsigned child)
+{
+  return di_dir_sync(m->f.r->d, m->f.r->base, m->loc, child);
+}
+
 int
 di_move_remove_name(struct move *m)
 {
   int err = GI_BROKEN("leave the source of a move") ? 0 : di_linkto_remove(m->f.r->d, m->f.r->base, m->loc, m->f.from, false);
 
+  if (!err)
+    err = sync_names(m, m->f.from);
   return di_is_gone(err) ? follow_removal(m) : err;
 }
 
@@ -420,7 +429,7 @@ di_move_copy(struct move *m)
         err = EBUSY;
     }
     if (!err)
-      err = di_reb_sync(&m->f);
+      err = di_reb_sync(&m->f, m->f.to);
     if (!err) {
       err = exchange_alone(m);
       if (!err)
@@ -597,8 +606,10 @@ remake(struct move *m)
   if (!err)
     err = di_last_xattrs(m->f.r->d, m->f.r->base, &m->f.gfid, m->f.from, m->f.to);
   if (!err)
+    err = sync_names(m, m->f.to);
+  if (!err)
     err = di_do_drop(d, name_fop(m, GI_FOP_UNLINK), m->f.from);
-  return err;
+  return err ? err : sync_names(m, m->f.from);
 }
 
 static int

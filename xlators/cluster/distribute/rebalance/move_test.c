@@ -308,6 +308,76 @@ test_which_copies_are_good_is_asked_before_each_comparison(void **state)
   fake_stack_free(s);
 }
 
+/* ---- on the disks ---- */
+
+/* The subvolumes where a name was made, removed or synced, in this order. */
+static void
+seen_names(const struct fake_stack *s, char *order)
+{
+  for (unsigned i = 0; i < s->nseen; i++) {
+    enum gi_fop_kind k = s->seen[i].kind;
+    char what = k == GI_FOP_SYMLINK ? 'm' : k == GI_FOP_UNLINK ? 'r' : k == GI_FOP_FSYNCDIR ? 's' : '\0';
+
+    if (what)
+      order += sprintf(order, "%c%u ", what, s->seen[i].child);
+  }
+}
+
+static void
+say_symlink(struct gi_fop *fop, void *arg)
+{
+  say_what_is_there(fop, arg);
+  if (fop->loc.name)
+    fop->rsp.stat.mode = S_IFLNK | 0777;
+}
+
+static void
+say_link(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.link = "where";
+}
+
+static void
+move_symlink(void *arg)
+{
+  struct di_reb *r = arg;
+  struct gi_loc loc = {.name = "file", .pargfid = gi_gfid_root, .parent = gi_inode_get(r->d->x->graph, &gi_gfid_root)};
+
+  r->base = gi_fop_new(r->d->x->graph, GI_FOP_IPC);
+  r->moved += di_reb_move(r, &loc, false, 0, 1) == 0;
+  gi_fop_unref(r->base);
+  gi_inode_unref(&loc.parent);
+}
+
+static void
+names_in_order(void (*fill)(struct gi_fop *fop, void *arg), void (*fn)(void *arg), const char *order)
+{
+  static const unsigned number[] = {0, 1};
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 2);
+  struct di_reb r = {.d = di_of(s->x)};
+  char seen[256] = "";
+
+  memset(done, 0, sizeof(done));
+  for (unsigned i = 0; i < 2; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = fill, .arg = (void *)(uintptr_t)&number[i]});
+  fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = see_mark});
+  fake_script_always(s, 0, GI_FOP_READLINK, (struct fake_reply){.fill = say_link});
+  gi_task_start(s->x->reactor, fn, &r);
+  fake_settle(s);
+  assert_int_equal(r.moved, 1);
+  seen_names(s, seen);
+  assert_string_equal(seen, order);
+  fake_stack_free(s);
+}
+
+/* A brick of the source that loses its power a moment later must not have it again. */
+static void
+test_what_has_moved_is_gone_from_the_disks_of_the_source(void **state)
+{
+  names_in_order(say_what_is_there, move, "r0 s0 ");
+  names_in_order(say_symlink, move_symlink, "m1 s1 r0 s0 ");
+}
+
 /* ---- layouts ---- */
 
 static unsigned by_user; /* type of the ranges */
@@ -494,6 +564,7 @@ main(void)
       cmocka_unit_test(test_the_size_of_a_file_in_blocks_goes_along),
       cmocka_unit_test(test_a_move_is_finished_with_the_lock_of_the_size),
       cmocka_unit_test(test_which_copies_are_good_is_asked_before_each_comparison),
+      cmocka_unit_test(test_what_has_moved_is_gone_from_the_disks_of_the_source),
       cmocka_unit_test(test_layout_of_a_user_stays),
       cmocka_unit_test(test_stray_of_a_file_that_moves_goes),
       cmocka_unit_test(test_mounts_know_all_subvolumes_first),

@@ -164,7 +164,7 @@ look_at_all(struct names *n, name_fn *fn)
   return err;
 }
 
-/* Linkto files that stay on the source have no bytes. */
+/* Linkto files that stay on the source have no bytes, and are linkto files on the disks. */
 static int
 settle_all(struct names *n)
 {
@@ -177,7 +177,10 @@ settle_all(struct names *n)
 
   for (unsigned i = 0; i < n->all->n; i++)
     stays = stays || (n->hashed[i] == m->f.from && !n->all->name[i].gone);
-  return !err && stays ? di_reb_truncate(m->f.r, &m->f.gfid, m->f.from, 0) : err;
+  if (err || !stays)
+    return err;
+  err = di_reb_truncate(m->f.r, &m->f.gfid, m->f.from, 0);
+  return err ? err : di_reb_sync(&m->f, m->f.from);
 }
 
 /* Somebody was killed when the target was the file, or about to be. */

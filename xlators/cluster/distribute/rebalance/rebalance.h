@@ -107,7 +107,7 @@ int di_reb_open(struct di_reb_file *f);
 void di_reb_close(struct di_reb_file *f);
 int di_reb_copy(struct di_reb_file *f);                   /* all its bytes, without holes */
 int di_reb_compare(struct di_reb_file *f, bool *differs); /* copies what differs */
-int di_reb_sync(struct di_reb_file *f);
+int di_reb_sync(struct di_reb_file *f, unsigned child);   /* what `child` has of it */
 /* Nobody has a lock of the source, nor gets one until it is thawed; EBUSY: somebody has. */
 int di_reb_freeze(struct di_reb_file *f);
 void di_reb_thaw(struct di_reb_file *f);
