@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#define TRIES 60      /* while a subvolume goes and comes */
 #define PASSES_MAX 32 /* comparisons, before it is left to a later rebalance: somebody writes all the time */
 
 static char *
@@ -633,16 +632,15 @@ di_reb_move(struct di_reb *r, const struct gi_loc *loc, bool regular, unsigned f
 
   GI_ASSERT(from != to && loc->name);
   GI_ASSERT(from < r->d->n && to < r->d->n);
-  for (unsigned tries = 0; di_reb_all_up(r); tries++) {
+  for (unsigned tries = 0; di_reb_all_up(r);) {
     m = (struct move){.f = {.r = r, .from = from, .to = to}, .loc = loc, .hashed = to, .exchange = exchange};
     err = regular ? move(&m) : remake_locked(&m);
     if (!err && m.f.to != to) {
       from = m.f.to; /* and now to where it belongs */
       continue;
     }
-    if (err != ENOTCONN || tries == TRIES)
+    if (!di_reb_try_again(r, err, &tries))
       break;
-    gi_task_sleep(r->d->x->reactor, GI_NSEC_PER_SEC); /* a subvolume went; that is noticed soon */
   }
   if (!err)
     di_know_file(r->d, &m.f.gfid, r->d->x->children[to]);

@@ -483,6 +483,66 @@ test_stray_of_a_file_that_moves_goes(void **state)
   fake_stack_free(s);
 }
 
+/* ---- marks of a file that stays ---- */
+
+static bool unmarked;
+
+/* On the first, where it belongs, with marks of a move to the second. */
+static void
+say_marked(struct gi_fop *fop, void *arg)
+{
+  bool target = *(const unsigned *)arg == 1;
+  const char *to = target ? "child-0" : "child-1";
+
+  if (!fop->loc.name && gi_gfid_is_root(&fop->loc.gfid)) {
+    say_what_is_there(fop, arg);
+    return;
+  }
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? DI_LINKTO_MODE : unmarked ? 0644 : 0644 | DI_MOVING));
+  if (target || !unmarked)
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", to, (uint32_t)strlen(to) + 1);
+}
+
+static void
+see_unmarked(struct gi_fop *fop, void *arg)
+{
+  unmarked = fop->args.iatt.mode == (S_IFREG | 0644);
+}
+
+static void
+say_marked_in_list(struct gi_fop *fop, void *arg)
+{
+  struct gi_dirent e = {.name = "file", .name_len = 4, .off = 1, .type = DT_REG};
+
+  if (fop->args.offset == 0) {
+    attr_of(&e.stat, FILE_GFID, S_IFREG | 0644 | DI_MOVING);
+    gi_dirents_add(&fop->rsp.entries, &e, fop);
+  }
+  fop->rsp.ret = (int32_t)fop->rsp.entries.count;
+}
+
+/* Who was killed wanted it elsewhere, and now it belongs where it is. */
+static void
+test_file_that_stays_loses_its_marks(void **state)
+{
+  static const unsigned number[] = {0, 1};
+  struct fake_stack *s = fake_stack_new("cluster/distribute", "option decommissioned-bricks child-1\n", 2);
+  struct di_reb r = {.d = di_of(s->x), .command = DI_REB_FORCE};
+
+  unmarked = false;
+  for (unsigned i = 0; i < 2; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_marked, .arg = (void *)(uintptr_t)&number[i]});
+  fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = see_unmarked});
+  fake_script_always(s, 0, GI_FOP_READDIRP, (struct fake_reply){.fill = say_marked_in_list});
+  gi_task_start(s->x->reactor, walk, &r);
+  fake_settle(s);
+  assert_true(unmarked);
+  assert_int_equal(r.failures + r.skipped + r.moved, 0);
+  assert_int_equal(fake_count(s, 0, GI_FOP_UNLINK), 0);
+  assert_int_equal(fake_count(s, 1, GI_FOP_UNLINK), 1); /* what was to become its copy */
+  fake_stack_free(s);
+}
+
 /* ---- mounts ---- */
 
 static unsigned late_mount; /* how often the second subvolume is asked before it has both */
@@ -567,6 +627,7 @@ main(void)
       cmocka_unit_test(test_what_has_moved_is_gone_from_the_disks_of_the_source),
       cmocka_unit_test(test_layout_of_a_user_stays),
       cmocka_unit_test(test_stray_of_a_file_that_moves_goes),
+      cmocka_unit_test(test_file_that_stays_loses_its_marks),
       cmocka_unit_test(test_mounts_know_all_subvolumes_first),
       cmocka_unit_test(test_throttle_is_changed_meanwhile),
   };

@@ -20,8 +20,6 @@
 
 #include <errno.h>
 
-#define TRIES 60 /* while a subvolume goes and comes */
-
 struct names {
   struct move m;
   struct di_reb_names *all;
@@ -141,10 +139,8 @@ settle_patiently(struct names *n, unsigned i)
 {
   int err = settle(n, i);
 
-  for (unsigned tries = 0; err == ENOTCONN && tries < TRIES && di_reb_all_up(n->m.f.r); tries++) {
-    gi_task_sleep(n->m.f.r->d->x->reactor, GI_NSEC_PER_SEC);
+  for (unsigned tries = 0; di_reb_try_again(n->m.f.r, err, &tries) && di_reb_all_up(n->m.f.r);)
     err = settle(n, i);
-  }
   return err;
 }
 
@@ -312,14 +308,13 @@ di_reb_move_names(struct di_reb *r, struct di_reb_names *all)
   int err = ECANCELED;
 
   GI_ASSERT(all->n > 0 && all->from < r->d->n);
-  for (unsigned tries = 0; di_reb_all_up(r); tries++) {
+  for (unsigned tries = 0; di_reb_all_up(r);) {
     n = (struct names){
         .m = {.f = {.r = r, .gfid = all->gfid, .from = all->from}, .exchange = exchange}, .all = all, .hashed = hashed};
     n.m.f.to = all->from == 0; /* any other, until one is chosen */
     err = move(&n);
-    if (err != ENOTCONN || tries == TRIES)
+    if (!di_reb_try_again(r, err, &tries))
       break;
-    gi_task_sleep(r->d->x->reactor, GI_NSEC_PER_SEC); /* a subvolume went; that is noticed soon */
   }
   if (!err)
     di_know_file(r->d, &all->gfid, r->d->x->children[n.m.f.to]);

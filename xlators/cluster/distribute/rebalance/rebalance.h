@@ -10,7 +10,7 @@
  *   move.c       one file
  *   names.c      one with several names
  *   copy.c       its bytes and attributes
- *   stray.c      linkto files that are not due
+ *   stray.c      linkto files that are not due, and marks of files that stay
  *   commit.c     whether names that are missing need to be searched
  *   pace.c       how fast
  *   mounts.c     who must know the subvolumes first
@@ -90,6 +90,9 @@ int di_reb_move_names(struct di_reb *r, struct di_reb_names *all);
 
 /* `child` has a linkto file under the name where none is due, or one with bytes. 0, also if there is nothing to do, or errno. */
 int di_reb_stray(struct di_reb *r, const struct gi_loc *loc, unsigned child);
+/* The file of that name, which has no other, belongs on `at`, and was found there with the marks of a move: they go, and what was to become its
+ * copy; if that is the file already it is moved back. On a task. 0 or errno, as di_reb_move. */
+int di_reb_stay(struct di_reb *r, const struct gi_loc *loc, unsigned at);
 
 /* ---- copy.c: 0 or errno ---- */
 
@@ -143,5 +146,7 @@ bool di_reb_all_ours(struct di_reb *r);
 void di_reb_walk(struct di_reb *r); /* the whole tree; on a task */
 /* Waits until all subvolumes are up. False: the rebalance is to stop. */
 bool di_reb_all_up(struct di_reb *r);
+/* An attempt failed because a subvolume went, which is noticed soon: waits a moment. False: it did not, or there were too many of them. */
+bool di_reb_try_again(struct di_reb *r, int err, unsigned *tries);
 
 #endif

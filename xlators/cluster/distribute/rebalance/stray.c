@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Linkto files where they are not due, or with bytes: what is left when somebody
- * was killed who moved or renamed a file.
+ * Linkto files where they are not due, or with bytes, and marks of a file that
+ * stays: what is left when somebody was killed who moved or renamed a file.
  */
-#include "xlators/cluster/distribute/rebalance/rebalance.h"
+#include "xlators/cluster/distribute/rebalance/move.h"
 
 #include <errno.h>
 
@@ -81,4 +81,63 @@ di_reb_stray(struct di_reb *r, const struct gi_loc *loc, unsigned child)
     err = locked(r, loc, child, (unsigned)at, &stat.gfid);
   }
   return di_is_gone(err) || err == EBUSY ? 0 : err; /* it is gone, or something else by now */
+}
+
+/* ---- marks ---- */
+
+/* Under the lock of the file. *arrived: the subvolume where it is the file already. */
+static int
+unmark(struct move *m, int *arrived)
+{
+  struct di *d = m->f.r->d;
+  int err = di_move_lock_name(m, m->hashed);
+
+  if (!err)
+    err = di_move_look_at_source(m);
+  if (!err && m->marked && m->target >= 0 && m->target != (int)m->f.from) {
+    m->f.to = (unsigned)m->target;
+    *arrived = di_arrived_at(d, m->f.r->base, &m->f.gfid, m->f.from);
+    if (*arrived < 0) {
+      di_move_unmark(m);
+      err = di_move_look_at_source(m);
+      if (!m->marked)
+        di_move_drop_target(m);
+    }
+  }
+  di_move_unlock_name(m);
+  return err;
+}
+
+static int
+stay(struct di_reb *r, const struct gi_loc *loc, unsigned at)
+{
+  struct move m = {.f = {.r = r, .from = at, .to = at}, .loc = loc, .hashed = at};
+  int arrived = -1, err = di_move_look_at_source(&m);
+
+  if (err && err != EBUSY)
+    return err;
+  if (!m.marked)
+    return 0;
+  err = di_move_lock_file(&m);
+  if (!err)
+    err = unmark(&m, &arrived);
+  di_move_unlock_file(&m);
+  if (arrived < 0)
+    return err == EBUSY ? 0 : err; /* EBUSY: it has no marks any more, and somebody has locked it since */
+  di_end_move(r->d, r->base, &m.f.gfid, (unsigned)arrived);
+  return di_reb_move(r, loc, true, (unsigned)arrived, at);
+}
+
+int
+di_reb_stay(struct di_reb *r, const struct gi_loc *loc, unsigned at)
+{
+  int err = ECANCELED;
+
+  GI_ASSERT(at < r->d->n && loc->parent);
+  for (unsigned tries = 0; di_reb_all_up(r);) {
+    err = stay(r, loc, at);
+    if (!di_reb_try_again(r, err, &tries))
+      break;
+  }
+  return err;
 }

@@ -88,6 +88,15 @@ di_reb_all_up(struct di_reb *r)
   return !r->stopping;
 }
 
+bool
+di_reb_try_again(struct di_reb *r, int err, unsigned *tries)
+{
+  if (err != ENOTCONN || (*tries)++ == TRIES)
+    return false;
+  gi_task_sleep(r->d->x->reactor, WAIT);
+  return true;
+}
+
 /* ---- layouts ---- */
 
 /* Looks the directory up on all subvolumes, which makes it where it is missing, and ends a rename of it. */
@@ -190,7 +199,7 @@ struct errand {
   struct gi_loc loc;
   char *name;
   bool regular;
-  unsigned from, to;
+  unsigned from, to; /* the same: it stays, without the marks that it has */
   struct di_reb_names *names; /* of a file that has several; else NULL */
 };
 
@@ -219,8 +228,11 @@ static void
 move_one(struct errand *e)
 {
   struct di_reb *r = e->w->r;
-  int err = di_reb_move(r, &e->loc, e->regular, e->from, e->to);
+  bool stays = e->from == e->to;
+  int err = stays ? di_reb_stay(r, &e->loc, e->to) : di_reb_move(r, &e->loc, e->regular, e->from, e->to);
 
+  if (!err && stays)
+    return;
   if (err == EMLINK && e->regular) { /* the next walk meets it under both */
     e->w->again++;
     return;
@@ -279,7 +291,7 @@ send(struct walk *w, const struct place *p, const struct gi_dirent *entry, unsig
 {
   struct errand e = {.name = gi_strdup(entry->name), .regular = S_ISREG(entry->stat.mode), .from = from, .to = to};
 
-  GI_ASSERT(from != to && from < w->r->d->n && to < w->r->d->n);
+  GI_ASSERT(from < w->r->d->n && to < w->r->d->n);
   e.loc.name = e.name;
   e.loc.pargfid = p->inode->gfid;
   e.loc.parent = gi_inode_ref(p->inode);
@@ -435,7 +447,7 @@ entry(struct walk *w, struct place *p, unsigned child, struct gi_dirent *e)
   if (S_ISREG(e->stat.mode) && e->stat.nlink > 1)
     return send_name(w, p, e, child, (unsigned)hashed);
   r->met += d->leaving >> child & 1;
-  if (hashed != (int)child)
+  if (hashed != (int)child || (S_ISREG(e->stat.mode) && (e->stat.mode & DI_MOVING) == DI_MOVING))
     send(w, p, e, child, (unsigned)hashed);
   return 0;
 }
@@ -488,7 +500,7 @@ directory(struct walk *w, struct place *p)
   struct di_reb *r = w->r;
   int err = 0;
 
-  for (unsigned tries = 0; di_reb_all_up(r); tries++) {
+  for (unsigned tries = 0; di_reb_all_up(r);) {
     err = directory_once(w, p);
     if (!err || r->stopping)
       return;
@@ -499,9 +511,8 @@ directory(struct walk *w, struct place *p)
         return;
       err = again ? again : err;
     }
-    if (err != ENOTCONN || tries == TRIES)
+    if (!di_reb_try_again(r, err, &tries))
       break;
-    gi_task_sleep(r->d->x->reactor, WAIT);
   }
   if (r->stopping)
     return;
