@@ -199,7 +199,7 @@ struct errand {
   struct gi_loc loc;
   char *name;
   bool regular;
-  unsigned from, to; /* the same: it stays, without the marks that it has */
+  unsigned from, to;          /* the same: it stays, without the marks that it has */
   struct di_reb_names *names; /* of a file that has several; else NULL */
 };
 
