@@ -422,22 +422,61 @@ stopped(void *arg)
   (void)arg;
 }
 
+/* The power goes, and nothing with it. */
 static void
-durable_counters_survive(void **state)
+lose_nothing(struct file *t)
 {
-  struct file *t = new_file();
-  struct sim_losses before = sim_disk_losses(t->b.disk);
+  uint64_t before = sim_disk_losses(t->b.disk).calls;
 
-  (void)state;
-  assert_int_equal(count(t, false), 0);
-  assert_int_equal(count(t, true), 0);
   sim_disk_stop_after(t->b.disk, 1, stopped, NULL);
   gi_fd_unref(&t->fd);
   sim_lone_halt(&t->b);
   sim_disk_power_loss(t->b.disk);
-  assert_int_equal(sim_disk_losses(t->b.disk).calls, before.calls);
+  assert_int_equal(sim_disk_losses(t->b.disk).calls, before);
   sim_disk_free(&t->b.disk);
   gi_free(t);
+}
+
+static void
+durable_counters_survive(void **state)
+{
+  struct file *t = new_file();
+
+  (void)state;
+  assert_int_equal(count(t, false), 0);
+  assert_int_equal(count(t, true), 0);
+  lose_nothing(t);
+}
+
+/* SETXATTR and REMOVEXATTR of an attribute of the file, or of the root. */
+static int
+change_attribute(struct file *t, enum gi_fop_kind kind, bool root)
+{
+  struct gi_fop *f = gi_fop_new(t->b.graph, kind);
+  struct gi_inode *inode = root ? gi_inode_get(t->b.graph, &gi_gfid_root) : gi_inode_ref(t->fd->inode);
+
+  gi_loc_set_inode(&f->loc, inode);
+  gi_inode_unref(&inode);
+  f->args.name = "trusted.glusterfs.dht";
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, f->args.name, "sixteen bytes...", 16);
+  gi_dict_set_int(gi_fop_xdata(f), GI_DURABLE_KEY, 1);
+  return sim_lone_run(&t->b, f);
+}
+
+static void
+durable_attributes_survive(void **state)
+{
+  (void)state;
+  for (unsigned root = 0; root < 2; root++)
+    for (unsigned removed = 0; removed < 2; removed++) {
+      struct file *t = new_file();
+
+      assert_int_equal(change_attribute(t, GI_FOP_SETXATTR, root), 0);
+      if (removed)
+        assert_int_equal(change_attribute(t, GI_FOP_REMOVEXATTR, root), 0);
+      lose_nothing(t);
+    }
 }
 
 static void
@@ -474,6 +513,7 @@ main(void)
       cmocka_unit_test(an_attribute_that_is_not_synced_is_a_loss),
       cmocka_unit_test(a_refused_write_out_is_a_loss),
       cmocka_unit_test(durable_counters_survive),
+      cmocka_unit_test(durable_attributes_survive),
       cmocka_unit_test(who_cannot_make_them_durable_has_lost_something),
   };
 

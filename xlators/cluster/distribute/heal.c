@@ -83,6 +83,7 @@ di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const
   return l;
 }
 
+/* To the disks: a copy that went back to an old one with its power, and no mark says so, would keep it. */
 static struct gi_fop *
 write_range(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, const struct di_range *r)
 {
@@ -92,6 +93,7 @@ write_range(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, const 
   di_range_encode(r, bytes);
   h->args.dict = gi_dict_new();
   gi_dict_set_bin(h->args.dict, d->layout_key, bytes, sizeof(bytes));
+  gi_dict_set_int(gi_fop_xdata(h), GI_DURABLE_KEY, 1);
   return h;
 }
 

@@ -63,6 +63,33 @@ posix_run_fsyncdir(struct posix_op *op)
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
 
+/* ---- attributes that are to be on the disk ---- */
+
+bool
+posix_is_durable(const struct posix_op *op)
+{
+  return gi_dict_get(op->fop->xdata, GI_DURABLE_KEY);
+}
+
+/* What is neither a file nor a directory cannot be synced by itself. */
+int
+posix_sync_object(struct posix_op *op, struct posix_at at, const struct stat *st)
+{
+  int fd = at.fd, err;
+
+  if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
+    return 0;
+  if (at.path[0])
+    fd = gi_fs_openat(op->p->fs, at.fd, at.path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
+  if (fd < 0)
+    return errno;
+  err = gi_fs_fsync(op->p->fs, fd, false) < 0 ? errno : 0;
+  if (at.path[0])
+    gi_fs_close(op->p->fs, fd);
+  op->unsynced = err != 0;
+  return err;
+}
+
 /* ---- counters before data ---- */
 
 bool

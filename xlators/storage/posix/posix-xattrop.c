@@ -30,12 +30,6 @@ takes_back(const struct gi_fop *fop)
   return false;
 }
 
-static bool
-to_the_disk(const struct posix_op *op)
-{
-  return op->fop->xdata && gi_dict_get(op->fop->xdata, GI_DURABLE_KEY);
-}
-
 /* A copy without a mark is one that nobody heals: its times are to survive the process, as its data do. */
 static void
 prepare_times(struct posix_op *op)
@@ -58,7 +52,7 @@ posix_prepare_xattrop(struct posix_op *op)
   op->exclusive = true;
   if (err)
     return err;
-  if (takes_back(op->fop) || to_the_disk(op))
+  if (takes_back(op->fop) || posix_is_durable(op))
     prepare_times(op);
   return flags == GI_XATTROP_ADD32 || flags == GI_XATTROP_ADD64 || flags == GI_XATTROP_GET_AND_SET ||
                  flags == GI_XATTROP_ADD32_DEFAULT || flags == GI_XATTROP_ADD64_DEFAULT
@@ -249,25 +243,6 @@ undo(struct posix_op *op, struct posix_at at, uint32_t count, struct array_op a)
   }
 }
 
-/* What is neither a file nor a directory cannot be synced by itself. */
-static int
-sync_object(struct posix_op *op, struct posix_at at, const struct stat *st)
-{
-  int fd = at.fd, err;
-
-  if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
-    return 0;
-  if (at.path[0])
-    fd = gi_fs_openat(op->p->fs, at.fd, at.path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0);
-  if (fd < 0)
-    return errno;
-  err = gi_fs_fsync(op->p->fs, fd, false) < 0 ? errno : 0;
-  if (at.path[0])
-    gi_fs_close(op->p->fs, fd);
-  op->unsynced = err != 0;
-  return err;
-}
-
 /* An open file is where it is; its attributes are of use to what else was asked for. */
 static int
 counters_at(struct posix_op *op, struct posix_at *at, struct stat *st)
@@ -288,7 +263,7 @@ posix_run_xattrop(struct posix_op *op)
   struct stat st;
   int err;
 
-  if (to_the_disk(op) && !op->on_worker && op->p->cfg.engine != ENGINE_INLINE)
+  if (posix_is_durable(op) && !op->on_worker && op->p->cfg.engine != ENGINE_INLINE)
     return RUN_MOVE;
   err = counters_at(op, &at, &st);
   if (err)
@@ -305,8 +280,8 @@ posix_run_xattrop(struct posix_op *op)
       undo(op, at, i, a);
   }
   gi_free(names.list);
-  if (!err && to_the_disk(op))
-    err = sync_object(op, at, &st);
+  if (!err && posix_is_durable(op))
+    err = posix_sync_object(op, at, &st);
   if (err) {
     gi_dict_unref(&fop->rsp.dict);
     return posix_err(op, err);

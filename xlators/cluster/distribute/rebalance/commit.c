@@ -12,6 +12,7 @@
  */
 #include "xlators/cluster/distribute/rebalance/rebalance.h"
 
+#include "libglusterish/extension.h"
 #include "libglusterish/log.h"
 #include "libglusterish/mutants.h"
 
@@ -25,7 +26,8 @@ withdraw(struct di_reb *r, const char *key)
   struct di_ask ask;
 
   fop->args.name = key;
-  di_ask_copy(r->d, &ask, fop, di_all(r->d)); /* where there was none it fails */
+  gi_dict_set_int(gi_fop_xdata(fop), GI_DURABLE_KEY, 1); /* or it is there again after a loss of power, when files have moved */
+  di_ask_copy(r->d, &ask, fop, di_all(r->d));            /* where there was none it fails */
   di_ask_end(&ask);
   gi_fop_unref(fop);
 }
@@ -41,6 +43,7 @@ publish(struct di_reb *r)
   snprintf(text, sizeof(text), "%u", r->commit);
   fop->args.dict = gi_dict_new();
   gi_dict_set_bin(fop->args.dict, r->d->committed_key, text, (uint32_t)strlen(text) + 1);
+  gi_dict_set_int(gi_fop_xdata(fop), GI_DURABLE_KEY, 1);
   di_ask_copy(r->d, &ask, fop, di_all(r->d)); /* one subvolume that has it is enough, and none loses nothing but speed */
   di_ask_end(&ask);
   gi_fop_unref(fop);

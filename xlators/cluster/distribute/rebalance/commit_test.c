@@ -101,6 +101,7 @@ set_xattr(struct gi_fop *fop, void *arg)
   const void *bytes;
   uint32_t len;
 
+  assert_non_null(gi_dict_get(fop->xdata, GI_DURABLE_KEY)); /* before files move */
   if (gi_dict_get_bin(fop->args.dict, KEY, &bytes, &len)) {
     assert_int_equal(len, DI_LAYOUT_BYTES);
     memcpy(volume.layout[*(const unsigned *)arg], bytes, len);
