@@ -176,6 +176,29 @@ attributes(void **state)
   yard_free(y);
 }
 
+/* A brick lost a change of them with its power: no mark says so. */
+static void
+attributes_that_only_one_copy_has(void **state)
+{
+  char name[PATH_MAX], value[64];
+
+  YARD_NEW(y, NULL);
+  (void)state;
+  yard_create(y, "f", "x");
+  for (unsigned i = 0; i < YARD; i++) {
+    yard_path(y, name, i, "f");
+    assert_int_equal(setxattr(name, "user.kept", i ? "new" : "old", 3, 0), 0);
+  }
+  assert_int_equal(heal(y, "f"), REP_HEALED);
+  yard_same(y, true);
+  yard_no_marks(y);
+  yard_path(y, name, 0, "f");
+  assert_int_equal(getxattr(name, "user.kept", value, sizeof(value)), 3);
+  assert_memory_equal(value, "new", 3);
+  assert_int_equal(heal(y, "f"), REP_HEAL_CLEAN);
+  yard_free(y);
+}
+
 struct pair {
   struct run run[2];
   unsigned ended;
@@ -262,6 +285,7 @@ main(void)
       cmocka_unit_test(files_of_all_sizes),
       cmocka_unit_test(sparse_files),
       cmocka_unit_test(attributes),
+      cmocka_unit_test(attributes_that_only_one_copy_has),
       cmocka_unit_test(healers_do_not_meet),
       cmocka_unit_test(several_blocks_at_once),
       cmocka_unit_test(a_brick_goes_away_in_the_middle),

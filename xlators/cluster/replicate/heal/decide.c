@@ -334,6 +334,25 @@ like(const struct rep_view *v, unsigned model, uint32_t mask)
   return set;
 }
 
+/* Of copies that differ though nobody accuses them: what most have, and of equals what was changed last. */
+static unsigned
+most_alike(const struct rep_view *v, const struct rep_direction *d)
+{
+  unsigned best = (unsigned)preferred_source(v->rep, d->sources);
+  int most = __builtin_popcount(like(v, best, d->sources));
+
+  rep_foreach(i, d->sources)
+  {
+    int same = __builtin_popcount(like(v, i, d->sources));
+
+    if (like(v, i, 1u << best) || same < most || (same == most && compare_time(&v->stat[i].ctime, &v->stat[best].ctime) <= 0))
+      continue;
+    best = i;
+    most = same;
+  }
+  return best;
+}
+
 static void
 choose_metadata(const struct rep_view *v, struct rep_direction *d)
 {
@@ -347,11 +366,12 @@ choose_metadata(const struct rep_view *v, struct rep_direction *d)
     d->source = (int)i;
     return;
   }
-  d->source = preferred_source(v->rep, d->sources);
   if (d->contested) {
+    d->source = preferred_source(v->rep, d->sources);
     keep_sources(d, 1u << d->source);
     return;
   }
+  d->source = (int)most_alike(v, d);
   keep_sources(d, like(v, (unsigned)d->source, d->sources));
   d->unmarked = all_good && d->sinks;
 }

@@ -413,6 +413,18 @@ unmarked_differences(void **state)
   assert_int_equal(d.sources, 5);
   assert_int_equal(d.sinks, 2);
 
+  gi_dict_set_bin(f->v.xdata[2], "user.a", "y", 1); /* what most have */
+  d = decide(f, REP_META);
+  assert_int_equal(d.sources, 6);
+  assert_int_equal(d.sinks, 1);
+  assert_true(d.unmarked);
+
+  gi_dict_set_bin(f->v.xdata[2], "user.a", "z", 1); /* what was changed last */
+  f->v.stat[1].ctime.nsec = 1;
+  d = decide(f, REP_META);
+  assert_int_equal(d.sources, 2);
+  assert_int_equal(d.sinks, 5);
+
   fill(f, &row, REP_META, S_IFREG | 0644);
   gi_dict_set_bin(f->v.xdata[0], "trusted.afr.v-client-1", "x", 1); /* not compared: */
   gi_dict_set_bin(f->v.xdata[0], "trusted.glusterfs.mdata", "x", 1);

@@ -26,12 +26,13 @@ sizes_agree(const struct rep_view *v)
   return true;
 }
 
+/* A copy that lost a change with its power differs, and no mark says so. */
 static bool
 attributes_agree(const struct rep_view *v)
 {
-  int first = rep_first(v->ok);
+  unsigned first = (unsigned)rep_first(v->ok);
 
-  rep_foreach(i, v->ok) if (!rep_heal_same_owner_mode(&v->stat[i], &v->stat[first])) return false;
+  rep_foreach(i, v->ok) if (!rep_heal_same_metadata(v, first, i)) return false;
   return true;
 }
 
