@@ -158,6 +158,22 @@ rep_shd_heal(void *arg, const struct rep_item *item)
   return progress;
 }
 
+/* What a loss of power left of a creation has a name, and perhaps no gfid: nothing marks it, and a directory would stay for ever. What
+ * somebody has put on the brick by hand stays. True: something was done about it. */
+static bool
+heal_without_gfid(struct rep_shd *shd, unsigned child, const struct gi_gfid *parent, const char *name)
+{
+  struct rep *rep = shd->rep;
+  bool may = rep->up == rep->all && !rep->draining;
+  int ret = may ? heal_listed_name(shd, parent, name) : -ENOTCONN;
+
+  if (ret == 0)
+    rep_shd_crawl_of(shd, child)->healed++;
+  else if (ret != -EIO && ret != -ENOENT && ret != -ESTALE)
+    rep_shd_crawl_of(shd, child)->failed++;
+  return ret == 0;
+}
+
 /* ---- index sweep ---- */
 
 static bool
@@ -255,8 +271,12 @@ list_directory(struct rep_shd *shd, struct rep_heal *h, unsigned child, const st
     struct rep_item item = {
         .child = (uint8_t)child, .index = REP_INDEX_NONE, .parent = *gfid, .name = (char *)(uintptr_t)e->name};
 
-    if (rep_walk_skips(h, gfid, e->name) || gi_gfid_is_none(&e->stat.gfid))
+    if (rep_walk_skips(h, gfid, e->name))
       continue;
+    if (gi_gfid_is_none(&e->stat.gfid)) {
+      shd->queue.progress += heal_without_gfid(shd, child, gfid, e->name);
+      continue;
+    }
     item.gfid = e->stat.gfid;
     item.key = name_key(gfid, e->name);
     if (S_ISDIR(e->stat.mode)) {

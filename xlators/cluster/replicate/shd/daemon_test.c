@@ -181,6 +181,7 @@ brick_list(struct gi_fop *fop, void *arg)
     add(fop, "one", 1, S_IFREG | 0644);
     add(fop, "again-one", 1, S_IFREG | 0644);
     add(fop, "dir", 40, S_IFDIR | 0755);
+    add(fop, "unfinished", 0, S_IFDIR | 0755); /* it has no gfid */
     add(fop, ".landfill", 50, S_IFDIR | 0755);
   } else if (g->b[0] == 40) {
     add(fop, "inside", 41, S_IFREG | 0644);
@@ -580,7 +581,7 @@ a_full_crawl_looks_at_every_name(void **state)
   tells(d, "0-1-status", "Started self-heal");
   gi_dict_unref(&d);
   settle(r);
-  assert_int_equal(engine.names, 4); /* one, again-one, dir, dir/inside */
+  assert_int_equal(engine.names, 5); /* one, again-one, dir, unfinished, dir/inside */
   assert_int_equal(engine.heals[1], 2);
   assert_int_equal(engine.heals[40], 1);
   assert_int_equal(engine.heals[41], 1);
@@ -589,7 +590,7 @@ a_full_crawl_looks_at_every_name(void **state)
   d = ask(r, 7);
   tells(d, "statistics-0-1-count", "3"); /* at the start, full, index */
   tells(d, "statistics_crawl_type-0-1-1", "FULL");
-  tells(d, "statistics_healed_cnt-0-1-1", "5");
+  tells(d, "statistics_healed_cnt-0-1-1", "6");
   tells(d, "statistics_crawl_type-0-1-2", "INDEX");
   tells(d, "statistics_inprogress-0-1-2", "0");
   tells(d, "glusterish.0-remaining", "0");
