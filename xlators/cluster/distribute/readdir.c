@@ -234,26 +234,6 @@ told_of_dir(struct listing *l, const struct gi_dirent *e)
   return false;
 }
 
-/* A replica set does not vouch for attributes while a copy may be outdated, and leaves them out. The copy that is listed may even lack
- * what makes it a linkto file, which a heal gives it after the name. So this one is asked for. */
-static bool
-look_for_linkto(struct listing *l, const struct gi_dirent *e)
-{
-  struct gi_fop *h = look(l, e, l->leaf);
-  bool linkto = h && di_is_linkto(l->d, h);
-
-  gi_fop_unref(h);
-  return linkto;
-}
-
-static bool
-is_linkto(struct listing *l, const struct gi_dirent *e)
-{
-  if (gi_iatt_valid(&e->stat))
-    return di_tells_linkto(l->d, &e->stat, e->xdata);
-  return (e->type == DT_REG || e->type == DT_UNKNOWN) && look_for_linkto(l, e);
-}
-
 /* What carries the note of a rename may have the name here, and another one, or none, elsewhere: a lookup knows which counts. */
 static bool
 is_found_here(struct listing *l, const struct gi_dirent *e)
@@ -272,6 +252,33 @@ is_found_here(struct listing *l, const struct gi_dirent *e)
     l->err = err;
   return !err && (child == (int)l->leaf || S_ISDIR(stat.mode)) &&
          (!gi_iatt_valid(&e->stat) || gi_gfid_equal(&stat.gfid, &e->stat.gfid));
+}
+
+/* A brick may have missed the attribute of a linkto file, and not its mode: then another subvolume has the file. */
+static bool
+lacks_its_attribute(struct listing *l, const struct gi_dirent *e, const struct gi_iatt *a, const struct gi_dict *xdata)
+{
+  return di_is_bare(l->d, a, xdata) && !is_found_here(l, e);
+}
+
+/* A replica set does not vouch for attributes while a copy may be outdated, and leaves them out. The copy that is listed may even lack
+ * what makes it a linkto file, which a heal gives it after the name. So this one is asked for. */
+static bool
+look_for_linkto(struct listing *l, const struct gi_dirent *e)
+{
+  struct gi_fop *h = look(l, e, l->leaf);
+  bool linkto = h && (di_is_linkto(l->d, h) || lacks_its_attribute(l, e, &h->rsp.stat, h->rsp.xdata));
+
+  gi_fop_unref(h);
+  return linkto;
+}
+
+static bool
+is_linkto(struct listing *l, const struct gi_dirent *e)
+{
+  if (gi_iatt_valid(&e->stat))
+    return di_tells_linkto(l->d, &e->stat, e->xdata) || lacks_its_attribute(l, e, &e->stat, e->xdata);
+  return (e->type == DT_REG || e->type == DT_UNKNOWN) && look_for_linkto(l, e);
 }
 
 static bool
