@@ -6,28 +6,14 @@
  */
 #include "xlators/cluster/replicate/set/set.h"
 
-#include <stdlib.h>
-#include <sys/utsname.h>
-
-/* "<POSIX(PATH):HOST:REALPATH>"; the path may contain colons and parentheses, so the host is what follows the last "):". */
-static bool
-names_host(const char *pathinfo, const char *host)
-{
-  const char *at = NULL;
-  size_t len = strlen(host);
-
-  for (const char *p = strstr(pathinfo, "):"); p; p = strstr(p + 1, "):"))
-    at = p + 2;
-  return at && strncmp(at, host, len) == 0 && at[len] == ':';
-}
+#include "libglusterish/pathinfo.h"
 
 bool
 rep_local_is(const struct rep *rep, const char *pathinfo)
 {
   const char *node = rep_opts(rep)->heal.node_uuid;
-  struct utsname uts;
 
-  return (uname(&uts) == 0 && names_host(pathinfo, uts.nodename)) || (node && names_host(pathinfo, node));
+  return gi_pathinfo_is_here(pathinfo) || (node && gi_pathinfo_names(pathinfo, node));
 }
 
 static void
