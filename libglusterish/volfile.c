@@ -532,6 +532,13 @@ gi_vol_node_sub(struct gi_vol_node *n, struct gi_vol_node *sub)
 }
 
 void
+gi_vol_node_retype(struct gi_vol_node *n, const char *type)
+{
+  gi_free(n->type);
+  n->type = gi_strdup(type);
+}
+
+void
 gi_vol_node_remove(struct gi_vol_node *n)
 {
   GI_ASSERT(n->nparents == 0);

@@ -43,6 +43,7 @@ struct gi_vol_node *gi_vol_node_add(struct gi_volfile *vf, const char *type, con
 /* A new option goes in front (the list is in file order, files show the last assignment first); an old one keeps its place. */
 void gi_vol_node_option(struct gi_vol_node *n, const char *name, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void gi_vol_node_sub(struct gi_vol_node *n, struct gi_vol_node *sub);
+void gi_vol_node_retype(struct gi_vol_node *n, const char *type);
 /* Takes a node that nobody lists out of the file and frees it. */
 void gi_vol_node_remove(struct gi_vol_node *n);
 const char *gi_vol_node_get(const struct gi_vol_node *n, const char *name); /* NULL if absent */

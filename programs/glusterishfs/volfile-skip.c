@@ -3,7 +3,7 @@
  * Volfiles of GlusterFS name translators this build may not have. Those that
  * only make things faster, or that are switched off, are left out with a line
  * in the log; one that is switched on and missing is an error, for doing
- * without it would break a promise.
+ * without it would break a promise. Some are options of another one here.
  */
 #include "programs/glusterishfs/glusterishfs.h"
 
@@ -30,6 +30,23 @@ static const struct {
     {"features/quota", {"server-quota"}},
     {"features/sdfs", {NULL}},
 };
+
+static const struct {
+  const char *type, *now, *option; /* which is on, then */
+} variants[] = {
+    {"cluster/nufa", "cluster/distribute", "nufa"},
+    {"cluster/switch", "cluster/distribute", "switch"},
+};
+
+static void
+take_variant(struct gi_vol_node *n)
+{
+  for (unsigned i = 0; i < GI_ARRAY_LEN(variants); i++)
+    if (strcmp(n->type, variants[i].type) == 0) {
+      gi_vol_node_retype(n, variants[i].now);
+      gi_vol_node_option(n, variants[i].option, "on");
+    }
+}
 
 static bool
 available(const char *type)
@@ -96,6 +113,7 @@ int
 fs_volfile_skip(struct gi_volfile *vf, struct gi_error *err)
 {
   gi_list_foreach_safe(n, &vf->nodes, struct gi_vol_node, link) {
+    take_variant(n);
     int verdict = check_arbiter(n, err) ? -1 : judge(n, err);
     if (verdict < 0)
       return -1;

@@ -49,8 +49,6 @@ static const struct absent {
     ABSENT("performance/io-cache", "performance.io-cache", "off", "Keep file data in memory."),
     ABSENT("performance/nl-cache", "performance.nl-cache", "off", "Remember names that do not exist."),
     ABSENT("performance/md-cache", "performance.stat-prefetch", "on", "Keep attributes in memory."),
-    ABSENT("cluster/nufa", "cluster.nufa", "off", "Put new files on bricks of the client's own machine."),
-    ABSENT("cluster/switch", "cluster.switch", "off", "Put files on bricks by patterns of their names."),
 #undef ABSENT
 };
 

@@ -236,6 +236,20 @@ distribute_options(struct gen *g, struct gi_vol_node *n)
     gi_vol_node_option(n, "decommissioned-bricks", "%s", names);
 }
 
+/* GlusterFS has translators of their own for what are options here; its rebalance knows nothing of them, and ours needs not. */
+static void
+distribute_type(const struct gen *g, struct gi_vol_node *n)
+{
+  static const char *const variants[] = {"nufa", "switch"};
+  for (size_t i = 0; i < GI_ARRAY_LEN(variants) && !g->background; i++) {
+    GI_CLEANUP_FREE char *key = gi_asprintf("cluster.%s", variants[i]), *type = gi_asprintf("cluster/%s", variants[i]);
+    if (!gd_volume_bool(g->v, key, false))
+      continue;
+    gi_vol_node_retype(n, type);
+    return;
+  }
+}
+
 /* The sets, and cluster/distribute above them. */
 static bool
 add_distribute(struct gen *g)
@@ -248,6 +262,8 @@ add_distribute(struct gen *g)
   struct gi_vol_node *n = nsubs ? add_node(g, "cluster/distribute", dht, distribute_options) : NULL;
   for (unsigned i = 0; n && i < nsubs; i++)
     gi_vol_node_sub(n, subs[i]);
+  if (n)
+    distribute_type(g, n);
   return n != NULL;
 }
 

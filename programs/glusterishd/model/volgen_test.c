@@ -391,6 +391,24 @@ test_sets(void **state)
                          "end-volume\n\n");
 }
 
+/* Clients of GlusterFS know them as other translators; who moves files does not. */
+static void
+test_variants_of_distribute(void **state)
+{
+  static const char *const variants[] = {"nufa", "switch"};
+  struct fixture *f = *state;
+  grow(f->v, 4);
+  for (size_t i = 0; i < GI_ARRAY_LEN(variants); i++) {
+    GI_CLEANUP_FREE char *key = gi_asprintf("cluster.%s", variants[i]);
+    GI_CLEANUP_FREE char *node = gi_asprintf("volume r2-dht\n    type cluster/%s\n", variants[i]);
+    gd_options_set(&f->v->options, key, "on");
+    expect_part(f, "r2", node);
+    expect_part(f, "rebalance/r2", "volume r2-dht\n    type cluster/distribute\n");
+    gd_options_set(&f->v->options, key, "off");
+    expect_part(f, "r2", "volume r2-dht\n    type cluster/distribute\n");
+  }
+}
+
 /* A set keeps its name, which files lead to, while those before it leave. */
 static void
 test_names_of_sets(void **state)
@@ -503,6 +521,7 @@ main(void)
       cmocka_unit_test_setup_teardown(test_brick_of_everybody, setup, teardown),
       cmocka_unit_test_setup_teardown(test_arbiter, setup, teardown),
       cmocka_unit_test_setup_teardown(test_sets, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_variants_of_distribute, setup, teardown),
       cmocka_unit_test_setup_teardown(test_names_of_sets, setup, teardown),
       cmocka_unit_test_setup_teardown(test_unknown_keys, setup, teardown),
       cmocka_unit_test_setup_teardown(test_keys, setup, teardown),

@@ -100,9 +100,10 @@ test_options_that_wait(void **state)
   assert_int_not_equal(
       run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"performance.io-cache\",\"on\"]}"), 0);
   assert_says(f, "features not in this version");
-  assert_int_not_equal(run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"cluster.nufa\",\"on\"]}"), 0);
+  assert_int_not_equal(
+      run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"performance.nl-cache\",\"on\"]}"), 0);
   assert_says(f, "features not in this version");
-  succeeds(f, run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"cluster.switch\",\"off\"]}"));
+  succeeds(f, run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"performance.nl-cache\",\"off\"]}"));
   succeeds(f, run(f, 12, "{\"command\":\"volume set\",\"volume\":\"vol\",\"pairs\":[\"performance.io-cache\",\"off\"]}"));
   succeeds(f, run(f, 12, "{\"command\":\"volume set help\"}"));
   assert_null(strstr(f->out, "io-cache"));

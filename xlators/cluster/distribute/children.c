@@ -101,6 +101,8 @@ child_moved(struct di *d, unsigned child, bool up)
   d->up = up ? d->up | bit : d->up & ~bit;
   if (up != !!(before & bit))
     next_generation(d);
+  if (up)
+    di_place_ask(d, child);
   if (up) /* one that cannot serve yet, for its bricks are about to start, is waited for as long as one that is silent */
     try_to_join(d, child);
   if (d->on_up)
@@ -172,6 +174,8 @@ di_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
     d->announced = d->up;
     return false;
   case GI_EVENT_CHILD_CHANGED:
+    if (child >= 0 && d->n > 1)
+      di_place_ask(d, (unsigned)child);
     if (child >= 0)
       try_to_join(d, (unsigned)child);
     return child < 0;
@@ -250,6 +254,7 @@ take(struct di *d)
   memcpy(d->space, space, sizeof(space));
   d->up = moved(d, d->up);
   d->heard = moved(d, d->heard);
+  d->local = moved(d, d->local);
   d->n = x->nincoming;
   d->sets++;
   GI_ASSERT(d->n > 0 && d->n <= DI_MAX);
@@ -259,6 +264,7 @@ take(struct di *d)
   gi_log(GI_LOG_INFO, x->name, GI_MSG_DISTRIBUTE + 6, "the volume is spread over %u subvolumes now", d->n);
   gi_xlator_take_children(x);
   di_set_leaving(d);
+  di_place_set(d);
   check(d);
   if (d->joining)
     gi_timer_set(&d->first_up, FIRST_UP_S * GI_NSEC_PER_SEC);

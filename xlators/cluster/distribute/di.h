@@ -23,9 +23,10 @@
 #define DI_MAGIC 0x1d0d1501u
 
 struct di_options {
-  char *xattr_name, *extra_hash_regex, *rsync_hash_regex, *lookup_unhashed, *rebal_throttle, *decommissioned;
-  bool force_migration, lock_migration, lookup_optimize, randomize, readdir_optimize, rebalance_stats, weighted, use_readdirp,
-      ensure_durability;
+  char *xattr_name, *extra_hash_regex, *rsync_hash_regex, *lookup_unhashed, *rebal_throttle, *decommissioned, *local_name,
+      *patterns;
+  bool nufa, by_pattern, force_migration, lock_migration, lookup_optimize, randomize, readdir_optimize, rebalance_stats,
+      weighted, use_readdirp, ensure_durability;
   struct gi_percent_or_size min_free_disk;
   double min_free_inodes;
   int64_t spread;
@@ -75,6 +76,9 @@ struct di {
   struct gi_defer settle;
   struct gi_timer first_up;
   struct di_space space[DI_MAX];
+  uint64_t local; /* subvolumes that have a brick on this machine, as far as that is asked for */
+  unsigned nrules;
+  struct di_rule *rules;       /* which names go to which subvolumes */
   struct di_reb *reb;          /* NULL in every other process */
   void (*on_up)(struct di *d); /* of the rebalance, or NULL: a subvolume came or went; the process is about to end */
   void (*on_leave)(struct di *d);
@@ -461,12 +465,24 @@ di_task_fn di_where;
 
 /* ---- room (space.c) ---- */
 
-/* Where a new file goes that belongs to `hashed`: there, or to a subvolume with more room. */
-unsigned di_choose(struct di *d, const struct di_layout *layout, unsigned hashed);
+/* Where a new file goes that belongs to `hashed`: there, to a subvolume that is preferred, or to one with more room. */
+unsigned di_choose(struct di *d, const struct di_layout *layout, unsigned hashed, const char *name);
 /* Asks for what is old of it, in the background. */
 void di_space_refresh(struct di *d, struct gi_fop *fop);
 /* Size of each subvolume in MiB, for layouts; false: not all are known. On a task: asks. */
 bool di_weights(struct di *d, struct gi_fop *fop, uint64_t weight[DI_MAX]);
+
+/* ---- where new files would rather be (place.c) ---- */
+
+/* Those that a new file of that name is to go to if they have room; 0: it goes where its name belongs. */
+uint64_t di_preferred(const struct di *d, const char *name);
+/* 0, or -1 and err: the text is no list of patterns. */
+GI_MUST_CHECK int di_place_check(const char *pattern, struct gi_error *err);
+/* After the options or the set of subvolumes changed. */
+void di_place_set(struct di *d);
+void di_place_finish(struct di *d);
+/* A subvolume can be asked: it says whether it is on this machine. */
+void di_place_ask(struct di *d, unsigned child);
 
 /* ---- subvolumes come and go (children.c) ---- */
 

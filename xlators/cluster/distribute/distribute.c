@@ -126,6 +126,7 @@ di_free(struct gi_xlator *x)
 
   di_children_finish(d);
   di_munge_finish(&d->munge);
+  di_place_finish(d);
   gi_free(d->layout_key);
   gi_free(d->linkto_key);
   gi_free(d->mds_key);
@@ -159,10 +160,11 @@ di_init(struct gi_xlator *x, struct gi_error *err)
   make_keys(d);
   d->size_domain = shard_above(x->name);
   di_set_leaving(d);
-  if (di_munge_init(&d->munge, o->extra_hash_regex, o->rsync_hash_regex, err) < 0) {
+  if (di_place_check(o->patterns, err) < 0 || di_munge_init(&d->munge, o->extra_hash_regex, o->rsync_hash_regex, err) < 0) {
     di_free(x);
     return -1;
   }
+  di_place_set(d);
   di_set_kinds(d);
   di_reb_init(d);
   return 0;
@@ -184,7 +186,7 @@ di_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error 
 
   if (x->incoming && x->nincoming > DI_MAX)
     return gi_error_set(err, EINVAL, "%u subvolumes: this version spreads files over %d at most", x->nincoming, DI_MAX);
-  if (di_munge_init(&m, o->extra_hash_regex, o->rsync_hash_regex, err) < 0)
+  if (di_place_check(o->patterns, err) < 0 || di_munge_init(&m, o->extra_hash_regex, o->rsync_hash_regex, err) < 0)
     return -1;
   di_munge_finish(&m);
   return 0;
@@ -200,6 +202,7 @@ di_reconfigure_commit(struct gi_xlator *x)
   GI_ASSERT(di_munge_init(&d->munge, o->extra_hash_regex, o->rsync_hash_regex, NULL) ==
             0); /* was tried before it was accepted */
   di_set_leaving(d);
+  di_place_set(d);
   di_reb_reconfigure(d);
 }
 
@@ -213,7 +216,9 @@ di_statedump(struct gi_xlator *x, struct gi_dump *d)
   for (unsigned i = 0; i < di->n; i++) {
     snprintf(key, sizeof(key), "subvolume[%u]", i);
     gi_dump_kv(d, key, "%s %s%s", x->children[i]->name, di->up >> i & 1 ? "up" : "down",
-               di->leaving >> i & 1 ? " leaving" : "");
+               di->leaving >> i & 1 ? " leaving"
+               : di->local >> i & 1 ? " local"
+                                    : "");
   }
   gi_dump_kv(d, "commit_hash", "%u", di->commit);
   gi_dump_kv(d, "generation", "%u", di->generation);

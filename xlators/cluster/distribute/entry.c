@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Names of files: CREATE, MKNOD, SYMLINK, UNLINK. A new file goes where
- * its name belongs, or, if there is no room, elsewhere with a linkto file where
- * it belongs.
+ * its name belongs, or, if there is no room or another place is preferred,
+ * elsewhere with a linkto file where it belongs.
  */
 #include "xlators/cluster/distribute/di.h"
 
@@ -173,7 +173,7 @@ make(struct di *d, struct gi_fop *fop)
     hashed = di_hashed(d, l, fop->loc.name);
     if (hashed < 0)
       return gi_fop_fail(fop, di_hole_err(d));
-    child = fop->kind == GI_FOP_SYMLINK ? (unsigned)hashed : di_choose(d, l, (unsigned)hashed);
+    child = fop->kind == GI_FOP_SYMLINK ? (unsigned)hashed : di_choose(d, l, (unsigned)hashed, fop->loc.name);
     di_guard(d, fop, l, child);
     gi_reply_clear(&fop->rsp);
     err = child == (unsigned)hashed ? di_pass(d, fop, child) : make_elsewhere(d, fop, (unsigned)hashed, child);
@@ -216,7 +216,7 @@ make_fast(struct di *d, struct gi_fop *fop)
   int hashed = l ? di_hashed(d, l, fop->loc.name) : -1;
 
   di_space_refresh(d, fop);
-  if (hashed < 0 || (fop->kind != GI_FOP_SYMLINK && di_choose(d, l, (unsigned)hashed) != (unsigned)hashed))
+  if (hashed < 0 || (fop->kind != GI_FOP_SYMLINK && di_choose(d, l, (unsigned)hashed, fop->loc.name) != (unsigned)hashed))
     return di_run(d, fop, make);
   di_guard(d, fop, l, (unsigned)hashed);
   di_fop_of(fop, d)->to = d->x->children[hashed];

@@ -190,19 +190,22 @@ free_bytes(const struct di *d, unsigned child)
 }
 
 unsigned
-di_choose(struct di *d, const struct di_layout *layout, unsigned hashed)
+di_choose(struct di *d, const struct di_layout *layout, unsigned hashed, const char *name)
 {
-  uint64_t candidates = 0, with_room = 0, pick;
+  uint64_t candidates = 0, with_room = 0, rather = di_preferred(d, name), pick;
   unsigned best = hashed;
+  bool good = roomy(d, hashed) && !(d->leaving >> hashed & 1);
 
   GI_ASSERT(hashed < d->n && layout->n == d->n);
-  if (roomy(d, hashed) && !(d->leaving >> hashed & 1))
+  if (good && (!rather || rather >> hashed & 1))
     return hashed;
   for (unsigned i = 0; i < d->n; i++)
     if ((d->up >> i & 1) && !(d->leaving >> i & 1) && !layout->range[i].err && !di_range_empty(&layout->range[i]))
       candidates |= 1ull << i;
   di_foreach(i, candidates) if (roomy(d, (unsigned)i)) with_room |= 1ull << i;
-  pick = with_room ? with_room : candidates;
+  if (good && !(rather & with_room))
+    return hashed;
+  pick = rather & with_room ? rather & with_room : with_room ? with_room : candidates;
   if (!(pick >> hashed & 1) && pick)
     best = (unsigned)__builtin_ctzll(pick);
   di_foreach(k, pick) if (free_bytes(d, (unsigned)k) > free_bytes(d, best) && (with_room || d->space[k].st.ffree)) best =
