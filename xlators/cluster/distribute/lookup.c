@@ -144,11 +144,32 @@ announces(const struct di *d, const struct gi_inode *dir)
   return l && l->whole && l->committed && (l->commit == 0 || is_committed(d, l));
 }
 
+/* The name belongs to `hashed`, which has of the layout what is known of it: who has not heard of another one would take a name for missing
+ * that a rebalance has moved. It is asked after the name, for layouts are exchanged before files move. */
+static bool
+belongs_there(struct di *d, struct gi_fop *fop, struct gi_inode *dir, unsigned hashed)
+{
+  struct gi_loc loc = {.gfid = dir->gfid, .inode = dir};
+  const struct di_layout *l = di_layout_known(d, dir);
+  struct di_range was, is;
+
+  GI_ASSERT(l && fop->loc.name);
+  if (di_hashed(d, l, fop->loc.name) != (int)hashed)
+    return false;
+  was = l->range[hashed];
+  is = di_range_ask(d, fop, &loc, hashed);
+  if (memcmp(&was, &is, sizeof(was)) == 0)
+    return true;
+  di_layout_stale(d, dir, l);
+  return false;
+}
+
 /* The subvolume where the name belongs says that it is not there: so one that is down cannot have it. */
 static bool
 elsewhere_is_announced(struct di *d, struct gi_fop *fop, const struct di_found *f, int hashed)
 {
-  return fop->loc.name && hashed >= 0 && (f->absent >> hashed & 1) && announces(d, fop->loc.parent);
+  return fop->loc.name && hashed >= 0 && (f->absent >> hashed & 1) && announces(d, fop->loc.parent) &&
+         belongs_there(d, fop, fop->loc.parent, (unsigned)hashed);
 }
 
 /* Does the name belong to `hashed` by the layout as it is now? A rebalance may have written another one. */
@@ -329,7 +350,7 @@ judge(struct di *d, struct gi_fop *fop, struct di_found *f, int hashed)
   if (!f->file) {
     if (named && !f->failed)
       remove_strays(d, fop, hashed, f->linkto);
-    return elsewhere_is_announced(d, fop, f, hashed) ? gi_fop_fail(fop, ENOENT) : not_found(fop, f);
+    return f->failed && elsewhere_is_announced(d, fop, f, hashed) ? gi_fop_fail(fop, ENOENT) : not_found(fop, f);
   }
   child = chosen(d, f, hashed);
   if (named && (f->file & (f->file - 1)))
@@ -439,26 +460,12 @@ renew_commit(struct di *d, struct gi_fop *fop, const struct gi_inode *dir)
   gi_inode_unref(&root);
 }
 
-/* The subvolume where the name belongs says that it is not there. That is enough if what is known of the directory says so, and is what that
- * subvolume has: who has not heard of another layout would take a name for missing that a rebalance has moved. It is asked after the
- * name, for layouts are exchanged before files move. */
+/* The subvolume where the name belongs says that it is not there. That is enough if what is known of the directory says so. */
 static bool
 is_nowhere(struct di *d, struct gi_fop *fop, struct gi_inode *dir, unsigned hashed)
 {
-  struct gi_loc loc = {.gfid = dir->gfid, .inode = dir};
-  const struct di_layout *l;
-  struct di_range was, is;
-
   renew_commit(d, fop, dir);
-  l = di_layout_known(d, dir);
-  if (!conclusive(d, l) || di_hashed(d, l, fop->loc.name) != (int)hashed)
-    return false;
-  was = l->range[hashed];
-  is = di_range_ask(d, fop, &loc, hashed);
-  if (memcmp(&was, &is, sizeof(was)) == 0)
-    return true;
-  di_layout_stale(d, dir, l);
-  return false;
+  return conclusive(d, di_layout_known(d, dir)) && belongs_there(d, fop, dir, hashed);
 }
 
 enum di_unhashed

@@ -29,6 +29,29 @@ test_missing_name_is_searched(void **state)
   }
 }
 
+static void say_nothing_in_it(struct gi_fop *fop, void *arg);
+
+/* A directory has the layout that it was made with, so all files elsewhere have linkto files: what is not where it belongs is not on a subvolume
+ * that is down either. A rebalance may have given the directory another one since. */
+static void
+test_subvolume_that_is_down_has_nothing(void **state)
+{
+  for (unsigned moved = 0; moved < 2; moved++) {
+    struct fake_stack *s = stack_with_dir(4, 0);
+    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
+
+    for (unsigned i = 0; i < 4; i++) {
+      parts[i] = (struct part){.n = (i + (moved ? 3 : 0)) % 4, .of = 4, .commit = moved ? 4711 : 0};
+      fake_script_always(s, i, GI_FOP_LOOKUP,
+                         i == 2 ? (struct fake_reply){.ret = -1, .err = ENOTCONN}
+                                : (struct fake_reply){.fill = say_nothing_in_it, .arg = &parts[i]});
+    }
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.err, moved ? ENOTCONN : ENOENT);
+    fake_stack_free(s);
+  }
+}
+
 /* ---- the commit hash ---- */
 
 static void
@@ -254,13 +277,10 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_missing_name_is_searched),
-      cmocka_unit_test(test_committed_layout_is_conclusive),
-      cmocka_unit_test(test_layout_that_was_is_not),
-      cmocka_unit_test(test_another_one_was_asked),
-      cmocka_unit_test(test_commit_is_withdrawn),
-      cmocka_unit_test(test_commit_is_learned_later),
-      cmocka_unit_test(test_healed_layout_is_not_committed),
+      cmocka_unit_test(test_missing_name_is_searched),       cmocka_unit_test(test_subvolume_that_is_down_has_nothing),
+      cmocka_unit_test(test_committed_layout_is_conclusive), cmocka_unit_test(test_layout_that_was_is_not),
+      cmocka_unit_test(test_another_one_was_asked),          cmocka_unit_test(test_commit_is_withdrawn),
+      cmocka_unit_test(test_commit_is_learned_later),        cmocka_unit_test(test_healed_layout_is_not_committed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -266,7 +266,7 @@ test_down_is_not_absent(void **state)
   /* A name that belongs to it and is not there would have told of a file elsewhere. */
   fake_script_clear(s);
   fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
-  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_dir, .arg = &parts[0]}); /* with the same layout */
   f = entry_fop(s, GI_FOP_LOOKUP, name_on(0, 2));
   fake_submit(s, f);
   assert_int_equal(f->rsp.err, ENOENT);
