@@ -83,7 +83,7 @@ bricks_with(const struct sim_cluster *c, struct sim_place_of at, const struct gi
   }
   for (unsigned set = 0; set < sim_set_count(&c->config); set++)
     if (sim_set_part(&c->config, set, names))
-      names |= sim_set_part(&c->config, set, linktos);
+      names |= sim_set_part(&c->config, set, linktos) << (set * sim_set_size(&c->config));
   return names;
 }
 
