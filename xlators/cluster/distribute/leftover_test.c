@@ -264,6 +264,7 @@ test_file_with_a_note_keeps_its_name(void **state)
 static struct replacing {
   const char *name, *over;   /* the file is on the first subvolume; what it replaces is on the second */
   bool done;                 /* the file has the new name only, with a note */
+  bool half;                 /* it has both, with a note, and what it was to replace was removed since */
   char steps[256], fails[8]; /* what was done where, as r0 (or a LINK), s1 (FSYNCDIR), u0; the step that fails */
 } replacing;
 
@@ -272,18 +273,19 @@ say_replacing(struct gi_fop *fop, void *arg)
 {
   const struct replacing *r = &replacing;
   bool first = arg == &parts[0], over = fop->loc.name && strcmp(fop->loc.name, r->over) == 0;
+  bool taken_back = strstr(r->steps, "u0");
   uint8_t note[128];
 
   if (!fop->loc.name && gi_fop_gfid(fop)->b[0] == DIR_GFID) {
     say_dir(fop, arg);
-  } else if (first && (over ? r->done : !fop->loc.name || !r->done)) {
+  } else if (first && (over ? r->done || (r->half && !taken_back) : !fop->loc.name || !r->done)) {
     say_file(fop, NULL);
-    if (r->done) {
+    if (r->done || r->half) {
       int len = snprintf((char *)note, sizeof(note), "05050505-0505-0505-0505-050505050505%s%c", r->name, 0);
       len += snprintf((char *)note + len, sizeof(note) - (size_t)len, "05050505-0505-0505-0505-050505050505%s%c", r->over, 0);
       gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".rename", note, (uint32_t)len);
     }
-  } else if (!first && over) {
+  } else if (!first && over && !r->half) {
     attr_of(&fop->rsp.stat, REPLACED_GFID, S_IFREG | 0644);
   } else {
     gi_fop_fail(fop, ENOENT);
@@ -366,6 +368,21 @@ test_what_a_noted_rename_replaces_goes_last(void **state)
     assert_int_equal(fake_count(s, 0, GI_FOP_REMOVEXATTR), !fails);
     fake_stack_free(s);
   }
+}
+
+/* Who renamed was killed before it was decided, or was told that it failed; then somebody removed what has the new name. */
+static void
+test_removed_name_is_not_that_of_an_undecided_rename(void **state)
+{
+  struct fake_stack *s = stack_replacing(1, "");
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, replacing.over);
+
+  replacing.half = true;
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, ENOENT);
+  assert_string_equal(replacing.steps, "u0");
+  assert_int_equal(fake_count(s, 0, GI_FOP_REMOVEXATTR), 1);
+  fake_stack_free(s);
 }
 
 /* ---- different directories of one name ---- */
@@ -616,6 +633,7 @@ main(void)
       cmocka_unit_test(test_file_with_a_note_keeps_its_name),
       cmocka_unit_test(test_what_a_rename_replaces_goes_last),
       cmocka_unit_test(test_what_a_noted_rename_replaces_goes_last),
+      cmocka_unit_test(test_removed_name_is_not_that_of_an_undecided_rename),
       cmocka_unit_test(test_stray_linkto_is_nothing_that_exists),
       cmocka_unit_test(test_stray_linkto_is_no_further_name),
       cmocka_unit_test(test_name_of_a_file_that_arrives_goes_when_it_has),

@@ -225,26 +225,33 @@ carry_out(struct note *n, const struct di_found *src, const struct di_found *dst
   return err == ENOENT ? 0 : err;
 }
 
-/* It was not: what has the new name keeps it. */
+/* It was not: what has the new name keeps it, and if that was removed since, nothing has. */
 static int
 take_back(struct note *n, const struct di_found *src, const struct di_found *dst)
 {
-  bool other = dst->file & ~(1ull << n->child);
+  return is_file(n, src, n->child) && is_file(n, dst, n->child) ? remove_file(n, &n->fop->loc2, n->child) : 0;
+}
 
-  return other && is_file(n, src, n->child) && is_file(n, dst, n->child) ? remove_file(n, &n->fop->loc2, n->child) : 0;
+/* The new name is the file's where it belongs, or a linkto file leads there from where it belonged then. If it belongs where the file is by now, and
+ * did not when the file got it as a further name, the old one is there still. */
+static bool
+is_decided(const struct note *n, const struct di_found *src, const struct di_found *dst)
+{
+  if (!is_file(n, dst, n->child))
+    return false;
+  di_foreach(i, dst->linkto) if (is_linkto(n, dst, (unsigned)i)) return true;
+  return n->dst_hashed == n->child && !is_file(n, src, n->child);
 }
 
 static int
 judge(struct note *n)
 {
   struct di_found src, dst;
-  bool decided;
   int err;
 
   di_find(n->d, n->fop, &n->fop->loc, di_all(n->d), &src);
   di_find(n->d, n->fop, &n->fop->loc2, di_all(n->d), &dst);
-  decided = is_file(n, &dst, n->child) && (n->dst_hashed == n->child || is_linkto(n, &dst, n->dst_hashed));
-  err = src.failed || dst.failed ? ENOTCONN : decided ? carry_out(n, &src, &dst) : take_back(n, &src, &dst);
+  err = src.failed || dst.failed ? ENOTCONN : is_decided(n, &src, &dst) ? carry_out(n, &src, &dst) : take_back(n, &src, &dst);
   di_found_end(&src);
   di_found_end(&dst);
   return err;
