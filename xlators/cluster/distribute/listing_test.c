@@ -256,6 +256,53 @@ test_listing_of_a_linkto_file_without_its_attribute(void **state)
   }
 }
 
+/* ---- gone since it was listed ---- */
+
+static unsigned now_on; /* 3: nowhere */
+
+static void
+say_where_now(struct gi_fop *fop, void *arg)
+{
+  if (!fop->loc.name)
+    say_dir(fop, arg);
+  else if (arg == &parts[now_on])
+    say_file(fop, NULL);
+  else
+    gi_fop_fail(fop, ENOENT);
+}
+
+static void
+list_link(struct gi_fop *fop, void *arg)
+{
+  struct gi_dirent e = {.off = 1, .type = DT_REG, .name = "link", .name_len = 4};
+
+  gi_dirents_add(&fop->rsp.entries, &e, fop);
+  fop->rsp.ret = 1;
+  fop->rsp.err = ENOENT;
+}
+
+/* The second subvolume has shown it. One that somebody is about to rename, by which a linkto file is replaced, is nobody's name; and one that a
+ * rebalance has moved to where the listing has been is still told of. */
+static void
+test_listing_of_what_is_gone_by_now(void **state)
+{
+  for (now_on = 0; now_on < 4; now_on++) {
+    struct gi_fd *fd;
+    struct fake_stack *s = stack_to_list(&fd);
+    char got[256];
+    int err;
+
+    fake_script_clear(s);
+    for (unsigned i = 0; i < 3; i++)
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_where_now, .arg = &parts[i]});
+    fake_script_always(s, 1, GI_FOP_READDIRP, (struct fake_reply){.fill = list_link});
+    list_all(s, fd, got, &err);
+    assert_int_equal(err, 0);
+    assert_string_equal(got, now_on < 2 ? "link " : "");
+    fake_stack_free(s);
+  }
+}
+
 int
 main(void)
 {
@@ -266,6 +313,7 @@ main(void)
       cmocka_unit_test(test_two_listings_of_a_descriptor_tell_all),
       cmocka_unit_test(test_incomplete_listing_fails),
       cmocka_unit_test(test_listing_of_a_linkto_file_without_its_attribute),
+      cmocka_unit_test(test_listing_of_what_is_gone_by_now),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -234,24 +234,43 @@ told_of_dir(struct listing *l, const struct gi_dirent *e)
   return false;
 }
 
-/* What carries the note of a rename may have the name here, and another one, or none, elsewhere: a lookup knows which counts. */
+/* What the name is, as a lookup says, and on which subvolume (-1: a directory). False: nothing, or that cannot be asked for. */
 static bool
-is_found_here(struct listing *l, const struct gi_dirent *e)
+resolve(struct listing *l, const struct gi_dirent *e, int *child, struct gi_iatt *stat)
 {
   char name[GI_NAME_MAX + 1];
   struct gi_loc loc = {.pargfid = l->fop->fd->inode->gfid, .parent = l->fop->fd->inode, .name = name};
-  struct gi_iatt stat;
-  int child, err;
+  int err;
 
   if (e->name_len > GI_NAME_MAX)
     return false;
   memcpy(name, e->name, e->name_len);
   name[e->name_len] = '\0';
-  err = di_resolve(l->d, l->fop, &loc, &child, &stat);
+  err = di_resolve(l->d, l->fop, &loc, child, stat);
   if (err && err != ENOENT)
     l->err = err;
-  return !err && (child == (int)l->leaf || S_ISDIR(stat.mode)) &&
+  return !err;
+}
+
+/* What carries the note of a rename may have the name here, and another one, or none, elsewhere: a lookup knows which counts. */
+static bool
+is_found_here(struct listing *l, const struct gi_dirent *e)
+{
+  struct gi_iatt stat;
+  int child;
+
+  return resolve(l, e, &child, &stat) && (child == (int)l->leaf || S_ISDIR(stat.mode)) &&
          (!gi_iatt_valid(&e->stat) || gi_gfid_equal(&stat.gfid, &e->stat.gfid));
+}
+
+/* It has gone from here since it was listed. A name that there has been all the time is where the listing comes yet, or has been before. */
+static bool
+has_gone_back(struct listing *l, const struct gi_dirent *e)
+{
+  struct gi_iatt stat;
+  int child;
+
+  return resolve(l, e, &child, &stat) && child >= 0 && child < (int)l->leaf;
 }
 
 /* A brick may have missed the attribute of a linkto file, and not its mode: then another subvolume has the file. */
@@ -267,8 +286,11 @@ static bool
 look_for_linkto(struct listing *l, const struct gi_dirent *e)
 {
   struct gi_fop *h = look(l, e, l->leaf);
-  bool linkto = h && (di_is_linkto(l->d, h) || lacks_its_attribute(l, e, &h->rsp.stat, h->rsp.xdata));
+  bool linkto;
 
+  if (!h)
+    return !l->err && !has_gone_back(l, e);
+  linkto = di_is_linkto(l->d, h) || lacks_its_attribute(l, e, &h->rsp.stat, h->rsp.xdata);
   gi_fop_unref(h);
   return linkto;
 }
