@@ -37,7 +37,7 @@
 #define VERDICT_NS (2 * GI_NSEC_PER_SEC)    /* after one place has refused the others may contradict for so long */
 #define NAMES_NS (15 * GI_NSEC_PER_SEC)     /* a name service has to answer */
 #define RETRY_MIN_NS (500 * GI_NSEC_PER_MSEC)
-#define RETRY_MAX_NS (5 * GI_NSEC_PER_SEC)
+#define RETRY_MAX_NS (3 * GI_NSEC_PER_SEC)
 #define OP_VERSION_MIN "1"
 #define OP_VERSION_MAX "100000" /* wire.md 7.1: what 10.3 announces */
 #define SPEC_WANT_SERVERS 1

@@ -77,6 +77,7 @@ gd_new(struct gi_reactor *r, const struct gd_config *config)
   gd->nodes_program = &gd_node_program;
   gi_list_init(&gd->ops);
   gi_list_init(&gd->questions);
+  gi_list_init(&gd->leaving);
   gi_list_init(&gd->prepared);
   gi_list_init(&gd->names);
   gd->map = gd_map_new();
@@ -127,6 +128,8 @@ int
 gd_start(struct gd *gd, struct gi_error *err)
 {
   GI_CHECK(gd, GD_MAGIC);
+  gd->started = gi_wall(gd->reactor);
+  gd->started_at = gi_now(gd->reactor);
   if (gd_store_load(gd, err) || gd_services_start(gd, err))
     return -1;
   const char *level = gd_options_get(&gd->pool_options, "cluster.daemon-log-level");
@@ -169,6 +172,7 @@ gd_free(struct gd **gdp)
   gd_gather_free(&gd->gather);
   gd_pool_let_go(gd);
   gd_ops_abort(gd);
+  gd_leaving_let_go(gd);
   gd_services_stop(gd);
   gd_prepared_let_go(gd);
   gd_hosts_let_go(gd);

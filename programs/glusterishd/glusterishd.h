@@ -34,9 +34,6 @@ int gd_services_start(struct gd *gd, struct gi_error *err);
 void gd_services_stop(struct gd *gd);
 /* FETCHSPEC to everybody: somebody's volfile changed, or a brick has come that they may be waiting for. */
 void gd_services_changed(struct gd *gd);
-/* How long bricks that have left a volume go on, in ns, until clients have left them: longer while those may not have come back to this daemon
- * yet, for what it began with they were not told. */
-uint64_t gd_leave_grace(const struct gd *gd);
 /* STATEDUMP to those at the address `host`: the one with that process id writes down its state. */
 void gd_services_statedump(struct gd *gd, const char *host, int32_t pid);
 

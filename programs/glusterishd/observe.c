@@ -205,8 +205,6 @@ gd_observe_start(struct gd *gd, struct gi_error *err)
 {
   char name[32];
   struct gi_error why = {0};
-  gd->started = gi_wall(gd->reactor);
-  gd->started_at = gi_now(gd->reactor);
   struct gi_observe *o = gd->observe = gi_observe_new(gd->reactor);
   gi_reactor_set_workers(gd->reactor, WORKERS);
   gi_observe_add(o, "/process", "application/json", show_process, gd);

@@ -370,16 +370,6 @@ gd_services_changed(struct gd *gd)
     gi_rpc_server_foreach_peer(gd->tcp, tell_changed, NULL);
 }
 
-#define LEAVE_GRACE (1 * GI_NSEC_PER_SEC) /* clients drop a brick within milliseconds; one that hangs is not waited for */
-#define COME_BACK (8 * GI_NSEC_PER_SEC)   /* clients try again every three seconds, or sooner */
-
-uint64_t
-gd_leave_grace(const struct gd *gd)
-{
-  uint64_t now = gi_now(gd->reactor), until = gd->started_at + COME_BACK;
-  return until > now + LEAVE_GRACE ? until - now : LEAVE_GRACE;
-}
-
 /* ---- STATEDUMP ---- */
 
 struct dump_call {

@@ -203,6 +203,7 @@ struct gd {
   struct gi_list names;                       /* hosts that were looked up, host.c */
   struct gi_list prepared;                    /* directories of bricks that may come into force, ops/prepared.c */
   struct gi_list questions;                   /* to bricks, brick-ops.c */
+  struct gi_list leaving;                     /* bricks that left a volume, proc/leave.c */
   char *brick_program;                        /* the glusterishfs to start bricks and self-heal daemons with */
   bool (*is_brick)(const struct gd_brick *b); /* NULL; where there are no bricks, in a test: may the asker sign for it? */
   bool keeps_services; /* self-heal daemons are started: from the end of gd_start to the beginning of gd_free */

@@ -33,7 +33,6 @@ struct change {
   struct gd_brick *gone;       /* left the volume */
   unsigned ngone;
   struct gd_announce *announce;
-  struct gi_timer grace;
 };
 
 /* ---- life ---- */
@@ -42,7 +41,7 @@ static void
 change_free(struct change *c)
 {
   gd_announce_cancel(&c->announce);
-  gi_timer_finish(&c->grace);
+  gd_leave_unheard(c->op->gd, c);
   gd_volume_let_go(c->draft);
   gd_volume_free(c->draft);
   gd_bricks_let_go(c->gone, c->ngone);
@@ -135,20 +134,11 @@ take_back(struct change *c, const struct gi_error *why)
 /* ---- the end: bricks that left are stopped ---- */
 
 static void
-gone_stopped(struct gd_brick *b, const struct gi_error *err, void *arg)
+gone_ended(void *arg)
 {
   struct change *c = arg;
   if (--c->op->waiting == 0)
     finish(c);
-}
-
-static void
-stop_gone(void *arg)
-{
-  struct change *c = arg;
-  c->op->waiting = c->ngone;
-  for (unsigned i = 0; i < c->ngone; i++)
-    gd_brick_stop(&c->gone[i], gone_stopped, c);
 }
 
 static bool
@@ -181,9 +171,9 @@ everywhere(struct gd_op *op)
     finish(c);
     return;
   }
-  /* Clients that were told leave it in good order; were it killed at once they would hold that against it. */
-  gi_timer_init(&c->grace, c->op->gd->reactor, stop_gone, c);
-  gi_timer_set(&c->grace, gd_leave_grace(c->op->gd));
+  op->waiting = c->ngone;
+  for (unsigned i = 0; i < c->ngone; i++)
+    gd_brick_leave(&c->gone[i], gone_ended, c);
 }
 
 /* ---- the draft comes into force ---- */

@@ -166,6 +166,71 @@ test_a_volume_goes_while_a_brick_starts(void **state)
   }
 }
 
+/* ---- what an earlier daemon left ---- */
+
+static void
+turn(struct fixture *f, unsigned ms)
+{
+  for (uint64_t until = gi_now(f->r) + ms * GI_NSEC_PER_MSEC; gi_now(f->r) < until;)
+    gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+}
+
+/* Of a volume of two bricks the second one has left, and the daemon died before it had stopped it. Its pid file, the caller's. */
+static char *
+leave_behind(struct fixture *f, pid_t *pid)
+{
+  struct gd_volume *v = make(f, "", B("a") "," B("b"));
+  char *pidfile = gd_brick_pidfile(&v->bricks[1]);
+  succeeds(f, run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\"}"));
+  *pid = v->bricks[1].pid;
+  gd_brick_forget(&v->bricks[1]);
+  gi_free(v->bricks[1].host);
+  gi_free(v->bricks[1].path);
+  gi_free(v->bricks[1].id);
+  v->nbricks = 1;
+  assert_int_equal(gd_pidfile_running(pidfile, pidfile), *pid);
+  return pidfile;
+}
+
+/* Clients have heard of it from nobody: they are given the time that they are given when a brick leaves. */
+static void
+test_what_was_left_behind_is_ended_later(void **state)
+{
+  struct fixture *f = *state;
+  pid_t pid;
+  if (geteuid() != 0)
+    skip();
+  GI_CLEANUP_FREE char *pidfile = leave_behind(f, &pid);
+  gd_sweep(f->gd);
+  turn(f, 300);
+  assert_int_equal(gd_pidfile_running(pidfile, pidfile), pid);
+  for (int i = 0; i < 300 && gd_pidfile_running(pidfile, pidfile); i++)
+    turn(f, 10);
+  assert_int_equal(gd_pidfile_running(pidfile, pidfile), 0);
+  turn(f, 100);
+  assert_true(gi_list_empty(&f->gd->leaving));
+}
+
+/* It gets a process that has not known the directory before, and that stays. */
+static void
+test_what_was_left_behind_comes_back(void **state)
+{
+  struct fixture *f = *state;
+  pid_t pid;
+  if (geteuid() != 0)
+    skip();
+  GI_CLEANUP_FREE char *pidfile = leave_behind(f, &pid);
+  gd_sweep(f->gd);
+  succeeds(f, run(f, 13, ADD("", B("b"))));
+  const struct gd_brick *b = &gd_volume_find(f->gd, "vol")->bricks[1];
+  assert_true(gd_brick_online(b));
+  assert_int_not_equal(b->pid, pid);
+  turn(f, 1500);
+  assert_true(gd_brick_online(b));
+  assert_int_equal(gd_pidfile_running(pidfile, pidfile), b->pid);
+  assert_true(gi_list_empty(&f->gd->leaving));
+}
+
 int
 main(void)
 {
@@ -176,6 +241,8 @@ main(void)
       cmocka_unit_test_setup_teardown(test_plain_bricks, setup, teardown),
       cmocka_unit_test_setup_teardown(test_a_brick_leaves_that_starts, setup, teardown),
       cmocka_unit_test_setup_teardown(test_a_volume_goes_while_a_brick_starts, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_what_was_left_behind_is_ended_later, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_what_was_left_behind_comes_back, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,22 +37,13 @@ struct gd_follow {
   bool reading, outdated;              /* and it is of a store that was made anew meanwhile */
   struct gi_list reading_for, waiting; /* struct waiter: of the read under way, and of the next one */
   struct gi_timer retry;
-  struct gi_list retired, settling;
+  struct gi_list settling;
   int64_t options_revision, encryption_revision;
   uint64_t encryption_again; /* gi_now: when this node looks whether its certificate is to be renewed */
   struct gi_timer publish;   /* the store lacks what this node knows better */
   bool publishing, unknown;  /* that is under way; what it has of this node is not all */
   bool behind;               /* a volume was busy: what is stored of it is taken soon */
   bool away;                 /* the store did not answer last time, and that was logged */
-};
-
-/* Bricks that left a volume and are about to be stopped. */
-struct retired {
-  struct gi_list link;
-  struct gd_volume *volume; /* stands in for the one they left, which may go before they do */
-  struct gd_brick *bricks;
-  unsigned n, left;
-  struct gi_timer grace;
 };
 
 /* Another node waits until what it ordered has happened here. */
@@ -70,52 +61,6 @@ int64_t
 gd_follow_options_revision(const struct gd *gd)
 {
   return gd->pool->follow ? gd->pool->follow->options_revision : 0;
-}
-
-/* ---- bricks that left ---- */
-
-static void
-retired_free(struct retired *r)
-{
-  gi_list_del(&r->link);
-  gi_timer_finish(&r->grace);
-  gd_bricks_let_go(r->bricks, r->n);
-  gd_bricks_free(r->bricks, r->n);
-  gd_volume_free(r->volume);
-  gi_free(r);
-}
-
-static void
-retired_stopped(struct gd_brick *b, const struct gi_error *err, void *arg)
-{
-  struct retired *r = arg;
-  if (--r->left == 0)
-    gi_timer_set(&r->grace, 0); /* which frees it: not from inside of a brick's answer */
-}
-
-static void
-grace_over(void *arg)
-{
-  struct retired *r = arg;
-  if (!r->left) {
-    retired_free(r);
-    return;
-  }
-  for (unsigned i = 0; i < r->n; i++)
-    gd_brick_stop(&r->bricks[i], retired_stopped, r);
-}
-
-static void
-retire(struct gd_follow *f, const struct gd_volume *v, struct gd_brick *bricks, unsigned n)
-{
-  struct retired *r = gi_new(struct retired);
-  *r = (struct retired){.volume = gd_volume_new(v->gd, v->name), .bricks = bricks, .n = n, .left = n};
-  r->volume->id = v->id;
-  for (unsigned i = 0; i < n; i++)
-    bricks[i].volume = r->volume;
-  gi_list_add_tail(&f->retired, &r->link);
-  gi_timer_init(&r->grace, f->pool->gd->reactor, grace_over, r);
-  gi_timer_set(&r->grace, n ? gd_leave_grace(v->gd) : 0);
 }
 
 /* ---- volumes ---- */
@@ -171,7 +116,7 @@ drop_volume(struct gd_volume *v)
 
 /* `d` becomes what `v` is, and is freed. */
 static void
-change_volume(struct gd_follow *f, struct gd_volume *v, struct gd_volume *d)
+change_volume(struct gd_volume *v, struct gd_volume *d)
 {
   struct gd_brick *gone;
   unsigned ngone, before = v->nbricks;
@@ -190,7 +135,9 @@ change_volume(struct gd_follow *f, struct gd_volume *v, struct gd_volume *d)
   else
     gd_volume_sync(v);
   gd_services_changed(v->gd);
-  retire(f, v, gone, ngone);
+  for (unsigned i = 0; i < ngone; i++)
+    gd_brick_leave(&gone[i], NULL, NULL);
+  gd_bricks_free(gone, ngone);
 }
 
 static void
@@ -228,7 +175,7 @@ take_volume(struct gd_follow *f, const char *name, const struct gd_key_pair *pai
   }
   gi_log(GI_LOG_INFO, GD_NAME, MSG + 4, "volume %s: generation %u", name, d->version);
   if (v) {
-    change_volume(f, v, d);
+    change_volume(v, d);
     return;
   }
   gd_volume_link(d);
@@ -641,7 +588,6 @@ gd_follow_new(struct gd_pool *p)
   f->pool = p;
   gi_list_init(&f->reading_for);
   gi_list_init(&f->waiting);
-  gi_list_init(&f->retired);
   gi_list_init(&f->settling);
   gi_timer_init(&f->retry, p->gd->reactor, retry, f);
   gi_timer_init(&f->publish, p->gd->reactor, publish, f);
@@ -662,7 +608,5 @@ gd_follow_free(struct gd_follow **ref)
   tell(&f->waiting, &err);
   gi_list_foreach_safe(s, &f->settling, struct settling, link)
     settling_end(s, gd_node_refusal(err.code, err.text));
-  gi_list_foreach_safe(r, &f->retired, struct retired, link)
-    retired_free(r);
   gi_free(f);
 }

@@ -235,6 +235,18 @@ it_runs(void *arg)
 
 /* ---- a running brick ---- */
 
+/* A brick that left the volume, and runs yet, in the place of one that has come since; NULL: none. */
+static struct gd_brick *
+left_in_place(const struct gd_brick *b)
+{
+  gi_list_foreach(l, &b->volume->gd->leaving, struct gd_leaving, link) {
+    struct gd_brick *old = l->volume->bricks;
+    if (old->state != GD_PROC_DOWN && strcmp(l->volume->name, b->volume->name) == 0 && gd_brick_same_files(old, b))
+      return old;
+  }
+  return NULL;
+}
+
 pid_t
 gd_brick_running_pid(const struct gd_brick *b)
 {
@@ -442,7 +454,7 @@ gd_brick_signed_in(struct gd_brick *b, int port)
   b->leaving = false;
   if (moved)
     gd_store_brick(b, NULL);
-  if (b->state == GD_PROC_DOWN) /* started by hand, or while nobody looked */
+  if (b->state == GD_PROC_DOWN && !left_in_place(b)) /* started by hand, or while nobody looked */
     gd_brick_adopt(b);
   if (b->state == GD_PROC_UP && (b->proc->fn || b->proc->unsigned_in)) /* a start waits for this */
     it_runs(b->proc);
@@ -546,11 +558,24 @@ gd_brick_signed_out(struct gd_brick *b)
     patience(b->proc, stop_too_slow, STOP_TIMEOUT);
 }
 
+/* The process of a brick that was here before and left the volume is not that of this one: it knows the directory as it was. */
+static void
+end_left(struct gd_brick *b)
+{
+  struct gd_brick *old = b->proc ? NULL : left_in_place(b);
+  if (!old)
+    return;
+  gd_brick_move(b, old);
+  if (b->state != GD_PROC_STOPPING)
+    gd_brick_stop(b, NULL, NULL);
+}
+
 void
 gd_brick_start(struct gd_brick *b, gd_proc_fn *fn, void *arg)
 {
-  struct gd_proc *p = proc_of(b);
   GI_CHECK(b->volume, GD_VOLUME_MAGIC);
+  end_left(b);
+  struct gd_proc *p = proc_of(b);
   if (b->state == GD_PROC_STOPPING) {
     then(p, NEXT_START, fn, arg);
     return;

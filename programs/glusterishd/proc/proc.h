@@ -10,6 +10,7 @@
  *   shd.c           self-heal daemons, one per volume
  *   mover.c         the processes that move files between sets, one per volume with such a task
  *   adopt.c         what becomes of processes when a volume changes or goes
+ *   leave.c         bricks that left their volume
  *   sweep.c         processes that nobody wants any more
  *   brick-ops.c     questions to a running brick or self-heal daemon
  *   announce.c      telling bricks that one of them is new and empty
@@ -123,9 +124,29 @@ pid_t gd_mover_pid(const struct gd_volume *v); /* 0: does not run */
 void gd_rebalance_end(struct gd_volume *v);    /* of the task, if there is one; the process ends too */
 void gd_rebalance_settle(struct gd_volume *v); /* a task of emptying sets is over when none is to be emptied */
 
+/* ---- leave.c ---- */
+
+struct gd_leaving {
+  struct gi_list link;      /* gd.leaving */
+  struct gd_volume *volume; /* of this brick alone: the one that it left may go before it does */
+  struct gi_timer timer;
+  bool over;             /* it is gone */
+  void (*fn)(void *arg); /* who waits for that; NULL: nobody */
+  void *arg;
+};
+/* Takes over a brick that left its volume, and what it consists of: it is ended when clients have left it. fn (may be NULL) is called when it is
+ * gone, never from inside. */
+void gd_brick_leave(struct gd_brick *b, void (*fn)(void *arg), void *arg);
+void gd_leave_unheard(struct gd *gd, const void *arg); /* who waits with this `arg` does not any more */
+void gd_leaving_let_go(struct gd *gd);                 /* stops watching them; they go on */
+/* How long bricks go on that have left a volume, in ns: longer while clients may not have come back to this daemon yet, for what it began
+ * with they were not told. */
+uint64_t gd_leave_grace(const struct gd *gd);
+
 /* ---- sweep.c ---- */
 
-void gd_sweep(struct gd *gd); /* at the beginning, when the volumes are known: ends processes that belong to none of them */
+/* At the beginning, when the volumes are known: processes that belong to none of them are ended, bricks as those that leave now. */
+void gd_sweep(struct gd *gd);
 
 /* ---- adopt.c ---- */
 
