@@ -344,6 +344,7 @@ struct di_lock {
 };
 struct di_locks {
   unsigned n;
+  struct gi_owner owner; /* of all; len 0: of none so far */
   struct di_lock lock[DI_MAX + 4];
 };
 enum di_lock_kind {

@@ -121,10 +121,18 @@ write_ranges(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, struc
 static int
 lock_layout(struct di *d, struct gi_fop *fop, struct di_locks *locks, const struct gi_loc *dir)
 {
+  unsigned order[DI_MAX];
   int err = 0;
 
+  for (unsigned i = 0; i < d->n; i++) {
+    unsigned at = i;
+
+    for (; at > 0 && di_lock_order(d, i, &dir->gfid, order[at - 1], &dir->gfid) < 0; at--)
+      order[at] = order[at - 1];
+    order[at] = i;
+  }
   for (unsigned i = 0; i < d->n && !err; i++)
-    err = di_lock(d, fop, locks, DI_LOCK_LAYOUT_WRITE, i, dir, NULL);
+    err = di_lock(d, fop, locks, DI_LOCK_LAYOUT_WRITE, order[i], dir, NULL);
   return err;
 }
 

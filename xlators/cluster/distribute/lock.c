@@ -13,13 +13,18 @@
 #define DOMAIN_NAME "dht.entry.sync"
 #define DOMAIN_MIGRATE "dht.file.migrate"
 
-static void
-new_owner(struct di *d, struct gi_owner *o)
+/* One for all of them: a brick lets nobody wait for whoever waits for another lock of his. */
+static struct gi_owner
+owner_of(struct di *d, struct di_locks *l)
 {
-  uint64_t n = ++d->owners;
+  uint64_t n;
 
-  o->len = sizeof(n);
-  memcpy(o->data, &n, sizeof(n));
+  if (l->owner.len == 0) {
+    n = ++d->owners;
+    l->owner.len = sizeof(n);
+    memcpy(l->owner.data, &n, sizeof(n));
+  }
+  return l->owner;
 }
 
 static const char *
@@ -78,7 +83,7 @@ di_lock(struct di *d, struct gi_fop *fop, struct di_locks *l, enum di_lock_kind 
   k->loc.gfid = loc->inode ? loc->inode->gfid : loc->gfid;
   k->loc.inode = gi_inode_ref(loc->inode);
   GI_ASSERT(!gi_gfid_is_none(&k->loc.gfid));
-  new_owner(d, &k->owner);
+  k->owner = owner_of(d, l);
   err = di_do_drop(d, lock_fop(fop, k, kind == DI_LOCK_LAYOUT_READ ? GI_LK_READ : GI_LK_WRITE), child);
   if (err)
     gi_loc_clear(&k->loc);
@@ -163,4 +168,5 @@ di_unlock(struct di *d, struct gi_fop *fop, struct di_locks *l)
   for (unsigned i = 0; i < l->n; i++)
     gi_loc_clear(&l->lock[i].loc);
   l->n = 0;
+  l->owner.len = 0;
 }
