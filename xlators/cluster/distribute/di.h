@@ -448,8 +448,9 @@ void di_name_mds(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, str
 /* Adds to the mark of the subvolume that counts. 0 or errno. */
 int di_mark(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, int32_t by);
 /* Gives it a new layout with that commit hash (or DI_NO_COMMIT), unless what it has is the one that it would get. Under the lock of its
- * layout. 0 or errno. */
-int di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid, uint32_t commit);
+ * layout. 0 or errno; *exchanged becomes true if it had another one. */
+int di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid, uint32_t commit,
+                    bool *exchanged);
 
 /* ---- rebalance (rebalance/rebalance.c) ---- */
 

@@ -220,7 +220,8 @@ set_by_user(const struct di *d, const struct di_layout *l)
 }
 
 int
-di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid, uint32_t commit)
+di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid, uint32_t commit,
+                bool *exchanged)
 {
   struct gi_inode *inode = gi_inode_get(d->x->graph, gfid);
   struct gi_loc dir = {.gfid = *gfid, .inode = inode};
@@ -242,8 +243,10 @@ di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, cons
   if (!err && !(have && set_by_user(d, have))) {
     want = di_layout_make(d, fop, loc, gfid, di_all(d), commit);
     have = di_layout_known(d, inode);
-    if (!have || !as_wanted(have, want))
+    if (!have || !as_wanted(have, want)) {
+      *exchanged = true;
       err = write_ranges(d, fop, gfid, want, di_all(d));
+    }
     di_keep_layout(d, di_inode_of(d, inode), want);
   }
   di_unlock(d, fop, &locks);

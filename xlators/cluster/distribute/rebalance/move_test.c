@@ -193,6 +193,26 @@ walk(void *arg)
   gi_fop_unref(r->base);
 }
 
+static uint8_t layout[2][DI_LAYOUT_BYTES];
+
+static void
+see_layout(struct gi_fop *fop, void *arg)
+{
+  const void *bytes;
+  uint32_t len;
+
+  if (gi_dict_get_bin(fop->args.dict, KEY, &bytes, &len) && len == DI_LAYOUT_BYTES)
+    memcpy(layout[*(const unsigned *)arg], bytes, len);
+}
+
+static void
+say_layout(struct gi_fop *fop, void *arg)
+{
+  say_what_is_there(fop, arg);
+  if (!fop->loc.name)
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY, layout[*(const unsigned *)arg], DI_LAYOUT_BYTES);
+}
+
 /* Somebody moved it meanwhile from where the walk had not been to where it had. */
 static void
 test_file_that_was_renamed_is_met_by_another_walk(void **state)
@@ -204,9 +224,11 @@ test_file_that_was_renamed_is_met_by_another_walk(void **state)
   memset(done, 0, sizeof(done));
   listings = 0;
   shown_in = 3;
-  for (unsigned i = 0; i < 2; i++)
-    fake_script_always(s, i, GI_FOP_LOOKUP,
-                       (struct fake_reply){.fill = say_what_is_there, .arg = (void *)(uintptr_t)&number[i]});
+  memset(layout, 0, sizeof(layout));
+  for (unsigned i = 0; i < 2; i++) {
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_layout, .arg = (void *)(uintptr_t)&number[i]});
+    fake_script_always(s, i, GI_FOP_SETXATTR, (struct fake_reply){.fill = see_layout, .arg = (void *)(uintptr_t)&number[i]});
+  }
   fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = see_mark});
   fake_script_always(s, 0, GI_FOP_READDIRP, (struct fake_reply){.fill = say_listing});
   gi_task_start(s->x->reactor, walk, &r);
@@ -216,6 +238,43 @@ test_file_that_was_renamed_is_met_by_another_walk(void **state)
   assert_int_equal(listings, 6); /* three in vain follow */
   assert_int_equal(fake_count(s, 1, GI_FOP_READDIRP), 1);
   fake_stack_free(s);
+}
+
+/* The directory was renamed: it would get a layout that begins elsewhere. */
+static void
+lose_layout(struct gi_fop *fop, void *arg)
+{
+  if (fop->args.offset == 0 && ++listings == 2)
+    memset(layout, 0, sizeof(layout));
+}
+
+/* What is on the others may belong elsewhere by that: it is looked for there too, though they are not to leave. */
+static void
+test_a_layout_that_is_exchanged_later(void **state)
+{
+  static const unsigned number[] = {0, 1};
+
+  for (int lost = 0; lost < 2; lost++) {
+    struct fake_stack *s = fake_stack_new("cluster/distribute", "option decommissioned-bricks child-0\n", 2);
+    struct di_reb r = {.d = di_of(s->x), .command = DI_REB_FORCE};
+
+    memset(layout, 0, sizeof(layout));
+    listings = 0;
+    for (unsigned i = 0; i < 2; i++) {
+      struct fake_reply says = {.fill = say_layout, .arg = (void *)(uintptr_t)&number[i]};
+      struct fake_reply sees = {.fill = see_layout, .arg = (void *)(uintptr_t)&number[i]};
+
+      fake_script_always(s, i, GI_FOP_LOOKUP, says);
+      fake_script_always(s, i, GI_FOP_SETXATTR, sees);
+    }
+    if (lost)
+      fake_script_always(s, 0, GI_FOP_READDIRP, (struct fake_reply){.fill = lose_layout});
+    gi_task_start(s->x->reactor, walk, &r);
+    fake_settle(s);
+    assert_int_equal(fake_count(s, 0, GI_FOP_READDIRP), 4);
+    assert_int_equal(fake_count(s, 1, GI_FOP_READDIRP), 1 + lost);
+    fake_stack_free(s);
+  }
 }
 
 /* ---- the first block of a file in blocks ---- */
@@ -621,6 +680,7 @@ main(void)
       cmocka_unit_test(test_target_has_its_times_before_it_is_the_file),
       cmocka_unit_test(test_marks_of_another_are_no_mode),
       cmocka_unit_test(test_file_that_was_renamed_is_met_by_another_walk),
+      cmocka_unit_test(test_a_layout_that_is_exchanged_later),
       cmocka_unit_test(test_the_size_of_a_file_in_blocks_goes_along),
       cmocka_unit_test(test_a_move_is_finished_with_the_lock_of_the_size),
       cmocka_unit_test(test_which_copies_are_good_is_asked_before_each_comparison),

@@ -24,6 +24,7 @@ struct place {
   unsigned refs;
   struct gi_inode *inode;
   char *name;
+  bool anew; /* it has got another layout: what it has may belong elsewhere now, on whichever subvolume that is */
 };
 
 struct walk {
@@ -476,14 +477,18 @@ directory_once(struct walk *w, struct place *p)
 {
   struct di_reb *r = w->r;
   struct gi_loc loc = place_loc(p);
+  uint64_t on = w->on;
   int err = visit(r, p);
 
   if (!err)
-    err = di_layout_renew(r->d, r->base, &loc, &p->inode->gfid, r->commit);
+    err = di_layout_renew(r->d, r->base, &loc, &p->inode->gfid, r->commit, &p->anew);
+  if (p->anew && r->command != DI_REB_LAYOUT)
+    w->on = di_all(r->d);
   for (unsigned i = 0; i < r->d->n && !err; i++)
     if (w->on >> i & 1)
       err = list(w, p, i);
   wait_for_all(r);
+  w->on = on;
   while (err && !gi_list_empty(&w->found)) { /* they are found again */
     struct place *sub = gi_list_first(&w->found, struct place, link);
 
