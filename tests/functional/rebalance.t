@@ -25,6 +25,10 @@ setfattr -n user.color -v blue "$M/file5"
 ok "an access control list is set" setfacl -m u:77:rw,g:88:r "$M/file6"
 for i in 7 8 9 10; do ln "$M/file$i" "$M/sub/other$i" && ln "$M/file$i" "$M/sub/deep/third$i"; done
 for i in $(seq 8); do ln "$M/file11" "$M/sub/many$i"; done
+# What is no regular file may have several names too.
+for i in 1 2 3 4; do ln -s "file$i" "$M/soft$i" && ln "$M/soft$i" "$M/sub/softer$i" && ln "$M/soft$i" "$M/sub/deep/softest$i"; done
+for i in $(seq 40); do ln "$M/link" "$M/sub/links$i"; done
+mkfifo "$M/pipe" && ln "$M/pipe" "$M/sub/pipe"
 manifest() { describe_tree "$M" | sed -E "/^growing/d; /^locked/d; s/( 0o40[0-9]+ .*) [0-9]+\$/\1/" >"$WORK/manifest"; md5sum <"$WORK/manifest"; }
 before=$(manifest)
 cp "$WORK/manifest" "$WORK/was"
@@ -91,7 +95,7 @@ moved() { find "$WORK/bricks/$1" -name 'file*' -size +0 | wc -l; }
 [ "$(moved new-1)" -gt 2 ] && [ "$(moved new-2)" -gt 2 ] && pass "the new bricks have files" || fail "the new bricks have files" "$(ls "$WORK"/bricks/new-*)"
 # Of files with several names some belong elsewhere than the file is: they have linkto files.
 ok "what was locked is locked" locked
-marks_left() { find "$WORK/bricks" -path '*/.glusterfs' -prune -o -type f -perm -1000 \( -size +0 -o -perm -2000 -o -links 2 \) -print | grep -v '/\(locked\|file\|other\|third\|many\)[0-9]*$'; }
+marks_left() { find "$WORK/bricks" -path '*/.glusterfs' -prune -o -type f -perm -1000 \( -size +0 -o -perm -2000 -o -links 2 \) -print | grep -v '/\(locked\|file\|other\|third\|many\|soft\|softer\|softest\|links\|pipe\)[0-9]*$'; }
 is "$(marks_left)" "" "no file is left with marks, and no linkto file where none is due"
 is "$(find "$WORK"/bricks/*/ -path '*/.glusterfs' -prune -o -name 'file*' -size +0 -print | wc -l)" 40 "each file is on one brick"
 holes=$(find "$WORK/bricks" -path '*/.glusterfs' -prune -o -name holes -size +0 -printf '%k\n')

@@ -2,7 +2,8 @@
  *
  * LINK: a further name of a file, on the subvolume that has the file; where the
  * name belongs a linkto file leads there. A file that is being moved gets the
- * name on both subvolumes: whoever moves it does not know it.
+ * name on both subvolumes: whoever moves it does not know it. What is no regular
+ * file tells nobody that it moves: that is waited for.
  */
 #include "xlators/cluster/distribute/di.h"
 
@@ -13,6 +14,7 @@ struct linking {
   struct gi_fop *fop;
   struct gi_inode *inode;
   unsigned hashed, child; /* where the new name belongs; where the file is */
+  bool regular;
 };
 
 static int
@@ -150,9 +152,12 @@ static int
 link_once(struct linking *k)
 {
   struct gi_iatt stat = {.gfid = k->inode->gfid};
+  const struct gi_loc object = {.gfid = k->inode->gfid};
   struct di_locks locks = {0};
   int err = is_free(k);
 
+  if (!err && !k->regular)
+    err = di_lock(k->d, k->fop, &locks, DI_LOCK_MIGRATE, k->child, &object, NULL);
   if (!err && k->hashed != k->child) {
     err = di_lock_name(k->d, k->fop, &locks, k->hashed, &k->fop->loc2);
     if (!err)
@@ -177,6 +182,7 @@ link_name(struct di *d, struct gi_fop *fop)
 
   if (!k.inode)
     return gi_fop_fail(fop, ESTALE);
+  k.regular = !k.inode->mode || S_ISREG(k.inode->mode);
   for (int i = 0; i == 0 || (err == EAGAIN && i < DI_ATTEMPTS); i++) { /* the layout is another one */
     gi_reply_clear(&fop->rsp);
     err = find_places(&k);

@@ -6,6 +6,7 @@
 #include "xlators/cluster/distribute/rebalance/rebalance.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #define BUCKETS 4096
 #define NAMES_MAX (1u << 18) /* remembered at a time; what comes later is met by another walk */
@@ -108,6 +109,7 @@ di_reb_collect(struct di_reb *r, unsigned from, const struct gi_iatt *stat, stru
     f->room = f->room ? f->room * 2 : 4;
     f->name = gi_realloc(f->name, f->room * sizeof(*f->name));
   }
+  f->regular = S_ISREG(stat->mode);
   f->name[f->n++] = (struct di_reb_name){.parent = gi_inode_ref(parent), .name = gi_strdup(name)};
   r->links->names++;
   if (f->n < stat->nlink)

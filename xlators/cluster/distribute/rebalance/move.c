@@ -526,106 +526,8 @@ move(struct move *m)
   return err;
 }
 
-/* ---- symbolic links, devices, pipes ---- */
-
-static int
-look_other(struct move *m)
-{
-  struct gi_fop *fop = name_fop(m, GI_FOP_LOOKUP);
-  int err = di_do(m->f.r->d, fop, m->f.from);
-
-  if (!err && (S_ISREG(fop->rsp.stat.mode) || S_ISDIR(fop->rsp.stat.mode)))
-    err = ENOENT;
-  if (!err) {
-    m->stat = fop->rsp.stat;
-    m->f.gfid = m->stat.gfid;
-  }
-  gi_fop_unref(fop);
-  return !err && m->stat.nlink > 1 ? EMLINK : err;
-}
-
-/* What the source is, made on the target with the same gfid. */
-static int
-make_same(struct move *m)
-{
-  struct di *d = m->f.r->d;
-  struct gi_fop *link = di_helper(m->f.r->base, GI_FOP_READLINK), *fop;
-  bool symlink = S_ISLNK(m->stat.mode);
-  int err;
-
-  GI_ASSERT(!S_ISREG(m->stat.mode) && !S_ISDIR(m->stat.mode));
-  link->loc.gfid = m->f.gfid;
-  link->args.size = 4096;
-  err = symlink ? di_do(d, link, m->f.from) : 0;
-  if (!err && symlink && !link->rsp.link)
-    err = EIO;
-  if (!err) {
-    fop = name_fop(m, symlink ? GI_FOP_SYMLINK : GI_FOP_MKNOD);
-    gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", &m->f.gfid);
-    if (symlink) {
-      fop->args.link = link->rsp.link;
-    } else {
-      fop->args.mode = m->stat.mode;
-      fop->args.rdev = m->stat.rdev;
-    }
-    err = di_do_drop(d, fop, m->f.to);
-  }
-  gi_fop_unref(link);
-  return err;
-}
-
-static int
-remake(struct move *m)
-{
-  struct di *d = m->f.r->d;
-  struct gi_fop *fop;
-  int err = look_other(m);
-
-  if (err)
-    return err;
-  err = make_same(m);
-  if (err == EEXIST && di_linkto_remove(d, m->f.r->base, m->loc, m->f.to, false) == 0)
-    err = make_same(m);
-  if (err == EEXIST) { /* of one who was killed, perhaps */
-    fop = name_fop(m, GI_FOP_LOOKUP);
-    if (di_do(d, fop, m->f.to) == 0 && gi_gfid_equal(&fop->rsp.stat.gfid, &m->f.gfid) &&
-        (fop->rsp.stat.mode & S_IFMT) == (m->stat.mode & S_IFMT))
-      err = 0;
-    gi_fop_unref(fop);
-  }
-  if (err)
-    return err;
-  fop = di_helper(m->f.r->base, GI_FOP_SETATTR);
-  fop->loc.gfid = m->f.gfid;
-  fop->args.valid = GI_SET_UID | GI_SET_GID | GI_SET_ATIME | GI_SET_MTIME | (S_ISLNK(m->stat.mode) ? 0 : GI_SET_MODE);
-  fop->args.iatt = m->stat;
-  err = di_do_drop(d, fop, m->f.to);
-  if (!err)
-    err = di_reb_xattrs(&m->f);
-  if (!err)
-    err = di_last_xattrs(m->f.r->d, m->f.r->base, &m->f.gfid, m->f.from, m->f.to);
-  if (!err)
-    err = sync_names(m, m->f.to);
-  if (!err)
-    err = di_do_drop(d, name_fop(m, GI_FOP_UNLINK), m->f.from);
-  return err ? err : sync_names(m, m->f.from);
-}
-
-static int
-remake_locked(struct move *m)
-{
-  int err = di_move_lock_name(m, m->hashed);
-
-  if (!err)
-    err = remake(m);
-  di_move_unlock_name(m);
-  return err;
-}
-
-/* ---- either ---- */
-
 int
-di_reb_move(struct di_reb *r, const struct gi_loc *loc, bool regular, unsigned from, unsigned to)
+di_reb_move(struct di_reb *r, const struct gi_loc *loc, unsigned from, unsigned to)
 {
   struct move m;
   int err = ECANCELED;
@@ -634,7 +536,7 @@ di_reb_move(struct di_reb *r, const struct gi_loc *loc, bool regular, unsigned f
   GI_ASSERT(from < r->d->n && to < r->d->n);
   for (unsigned tries = 0; di_reb_all_up(r);) {
     m = (struct move){.f = {.r = r, .from = from, .to = to}, .loc = loc, .hashed = to, .exchange = exchange};
-    err = regular ? move(&m) : remake_locked(&m);
+    err = move(&m);
     if (!err && m.f.to != to) {
       from = m.f.to; /* and now to where it belongs */
       continue;

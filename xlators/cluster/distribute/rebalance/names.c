@@ -97,27 +97,25 @@ withdraw(struct names *n, unsigned i)
   return 0;
 }
 
-/* On a subvolume that is neither source nor target. */
-static int
-lead_to_target(struct names *n, unsigned hashed)
+int
+di_reb_lead(struct di_reb *r, const struct gi_loc *loc, const struct gi_iatt *stat, unsigned hashed, unsigned to)
 {
-  struct move *m = &n->m;
-  struct di *d = m->f.r->d;
-  struct gi_fop *fop = di_helper(m->f.r->base, GI_FOP_LOOKUP);
+  struct di *d = r->d;
+  struct gi_fop *fop = di_helper(r->base, GI_FOP_LOOKUP);
   bool same, leads;
   int err;
 
-  gi_loc_copy_name(&fop->loc, m->loc);
+  gi_loc_copy_name(&fop->loc, loc);
   di_add_keys(d, gi_fop_xdata(fop));
   err = di_do(d, fop, hashed);
-  same = !err && di_is_linkto(d, fop) && gi_gfid_equal(&fop->rsp.stat.gfid, &m->f.gfid);
-  leads = same && di_linkto_target(d, fop) == (int)m->f.to;
+  same = !err && di_is_linkto(d, fop) && gi_gfid_equal(&fop->rsp.stat.gfid, &stat->gfid);
+  leads = same && di_linkto_target(d, fop) == (int)to;
   gi_fop_unref(fop);
   if (err == ENOENT)
-    return di_linkto_make(d, m->f.r->base, m->loc, &m->stat, hashed, m->f.to);
+    return di_linkto_make(d, r->base, loc, stat, hashed, to);
   if (err || leads || !same)
     return err; /* something else there is not ours to mend */
-  return di_linkto_lead(d, m->f.r->base, &m->f.gfid, hashed, m->f.to);
+  return di_linkto_lead(d, r->base, &stat->gfid, hashed, to);
 }
 
 /* The target is the file, and the source a linkto file. */
@@ -127,8 +125,8 @@ settle(struct names *n, unsigned i)
   unsigned hashed = n->hashed[i];
   int err = 0;
 
-  if (hashed != n->m.f.from && hashed != n->m.f.to)
-    err = lead_to_target(n, hashed);
+  if (hashed != n->m.f.from && hashed != n->m.f.to) /* neither source nor target */
+    err = di_reb_lead(n->m.f.r, n->m.loc, &n->m.stat, hashed, n->m.f.to);
   if (err)
     return err;
   return hashed == n->m.f.from ? di_move_keep_name(&n->m) : di_move_remove_name(&n->m);
@@ -203,22 +201,20 @@ exchange(struct move *m)
 
 /* ---- where to ---- */
 
-static int
-find_homes(struct names *n)
+int
+di_reb_homes(struct di_reb *r, const struct di_reb_names *all, unsigned *hashed)
 {
-  struct di_reb *r = n->m.f.r;
-
-  for (unsigned i = 0; i < n->all->n; i++) {
-    const struct di_reb_name *name = &n->all->name[i];
+  for (unsigned i = 0; i < all->n; i++) {
+    const struct di_reb_name *name = &all->name[i];
     const struct di_layout *l;
-    int err = di_layout_get(r->d, r->base, name->parent, &l), hashed;
+    int err = di_layout_get(r->d, r->base, name->parent, &l), home;
 
     if (err)
       return err;
-    hashed = di_hashed(r->d, l, name->name);
-    if (hashed < 0)
+    home = di_hashed(r->d, l, name->name);
+    if (home < 0)
       return di_hole_err(r->d);
-    n->hashed[i] = (unsigned)hashed;
+    hashed[i] = (unsigned)home;
   }
   return 0;
 }
@@ -256,7 +252,7 @@ static int
 aim(struct names *n)
 {
   const struct di_reb_name *first = &n->all->name[0];
-  int err = find_homes(n);
+  int err = di_reb_homes(n->m.f.r, n->all, n->hashed);
 
   n->loc = (struct gi_loc){.name = first->name, .parent = first->parent, .pargfid = first->parent->gfid};
   n->m.loc = &n->loc;

@@ -9,6 +9,7 @@
  *   collect.c    names of files that have several
  *   move.c       one file
  *   names.c      one with several names
+ *   other.c      one that is no regular file
  *   copy.c       its bytes and attributes
  *   stray.c      linkto files that are not due, and marks of files that stay
  *   commit.c     whether names that are missing need to be searched
@@ -54,9 +55,9 @@ struct di_reb {
 
 /* ---- move.c ---- */
 
-/* Moves the file of that name from one subvolume to another; what is no regular file is made there, and removed. On a task. 0 or errno;
- * EMLINK: it has several names, EBUSY: it is locked, or written all the time, ENOENT: it is gone. */
-int di_reb_move(struct di_reb *r, const struct gi_loc *loc, bool regular, unsigned from, unsigned to);
+/* Moves the file of that name from one subvolume to another. On a task. 0 or errno; EMLINK: it has several names, EBUSY: it is locked, or written
+ * all the time, ENOENT: it is gone. */
+int di_reb_move(struct di_reb *r, const struct gi_loc *loc, unsigned from, unsigned to);
 
 /* ---- names.c, collect.c ---- */
 
@@ -70,7 +71,8 @@ struct di_reb_names {
   struct gi_gfid gfid;
   unsigned from, n, room;
   struct di_reb_name *name;
-  bool stays; /* a name belongs where the file is */
+  bool stays;   /* a name belongs where the file is */
+  bool regular; /* it is a regular file */
 };
 
 /* A name was met that belongs elsewhere than where the file is. The file with all of its names, the caller's, when this was the last one;
@@ -85,6 +87,16 @@ uint64_t di_reb_collect_end(struct di_reb *r);
 /* Moves the file with all of its names to where one of them belongs. As di_reb_move; EALREADY: it is where one belongs, EMLINK: it has
  * others than these. */
 int di_reb_move_names(struct di_reb *r, struct di_reb_names *all);
+
+/* The subvolume that each name belongs to. 0 or errno. */
+int di_reb_homes(struct di_reb *r, const struct di_reb_names *all, unsigned *hashed);
+/* Under the lock of a name that belongs to `hashed`: the linkto file there, if it is one of that file, leads to `to`. */
+int di_reb_lead(struct di_reb *r, const struct gi_loc *loc, const struct gi_iatt *stat, unsigned hashed, unsigned to);
+
+/* ---- other.c ---- */
+
+/* The same of what is no regular file, with one name or several. */
+int di_reb_move_other(struct di_reb *r, const struct di_reb_names *all);
 
 /* ---- stray.c ---- */
 

@@ -125,7 +125,7 @@ stay(struct di_reb *r, const struct gi_loc *loc, unsigned at)
   if (arrived < 0)
     return err == EBUSY ? 0 : err; /* EBUSY: it has no marks any more, and somebody has locked it since */
   di_end_move(r->d, r->base, &m.f.gfid, (unsigned)arrived);
-  return di_reb_move(r, loc, true, (unsigned)arrived, at);
+  return di_reb_move(r, loc, (unsigned)arrived, at);
 }
 
 int

@@ -199,6 +199,7 @@ struct errand {
   struct walk *w;
   struct gi_loc loc;
   char *name;
+  struct gi_gfid gfid;
   bool regular;
   unsigned from, to;          /* the same: it stays, without the marks that it has */
   struct di_reb_names *names; /* of a file that has several; else NULL */
@@ -208,7 +209,7 @@ struct errand {
 static void
 account(struct di_reb *r, const char *name, unsigned from, int err)
 {
-  bool skipped = err == EMLINK || err == EBUSY;
+  bool skipped = err == EBUSY;
 
   if (!err)
     r->moved++;
@@ -219,10 +220,7 @@ account(struct di_reb *r, const char *name, unsigned from, int err)
   else
     r->failures++;
   gi_log(skipped ? GI_LOG_WARNING : GI_LOG_ERROR, r->d->x->name, GI_MSG_DISTRIBUTE + 21, "%s stays on %s: %s", name,
-         r->d->x->children[from]->name,
-         err == EMLINK  ? "it is no regular file, and has several names"
-         : err == EBUSY ? "it is locked, or written all the time"
-                        : strerror(err));
+         r->d->x->children[from]->name, skipped ? "it is locked, or written all the time" : strerror(err));
 }
 
 static void
@@ -230,16 +228,20 @@ move_one(struct errand *e)
 {
   struct di_reb *r = e->w->r;
   bool stays = e->from == e->to;
-  int err = stays ? di_reb_stay(r, &e->loc, e->to) : di_reb_move(r, &e->loc, e->regular, e->from, e->to);
+  struct di_reb_name only = {.parent = e->loc.parent, .name = e->name};
+  const struct di_reb_names names = {.gfid = e->gfid, .from = e->from, .n = 1, .name = &only};
+  int err = stays        ? di_reb_stay(r, &e->loc, e->to)
+            : e->regular ? di_reb_move(r, &e->loc, e->from, e->to)
+                         : di_reb_move_other(r, &names);
 
   if (!err && stays)
     return;
-  if (err == EMLINK && e->regular) { /* the next walk meets it under both */
+  if (err == EMLINK) { /* the next walk meets it under both */
     e->w->again++;
     return;
   }
   account(r, e->name, e->from, err);
-  if (err == EMLINK || err == EBUSY) /* it stays */
+  if (err == EBUSY) /* it stays */
     GI_IGNORE(di_reb_announce(r, &e->loc));
 }
 
@@ -247,7 +249,7 @@ static void
 move_names(struct errand *e)
 {
   struct di_reb *r = e->w->r;
-  int err = di_reb_move_names(r, e->names);
+  int err = e->names->regular ? di_reb_move_names(r, e->names) : di_reb_move_other(r, e->names);
 
   if (err == EMLINK) /* the next walk meets it */
     e->w->again++;
@@ -290,7 +292,8 @@ start_errand(struct walk *w, const struct errand *proto)
 static void
 send(struct walk *w, const struct place *p, const struct gi_dirent *entry, unsigned from, unsigned to)
 {
-  struct errand e = {.name = gi_strdup(entry->name), .regular = S_ISREG(entry->stat.mode), .from = from, .to = to};
+  struct errand e = {
+      .name = gi_strdup(entry->name), .gfid = entry->stat.gfid, .regular = S_ISREG(entry->stat.mode), .from = from, .to = to};
 
   GI_ASSERT(from < w->r->d->n && to < w->r->d->n);
   e.loc.name = e.name;
@@ -305,7 +308,7 @@ send_name(struct walk *w, const struct place *p, const struct gi_dirent *e, unsi
 {
   struct di_reb *r = w->r;
   struct gi_loc loc = {.name = e->name, .pargfid = p->inode->gfid, .parent = p->inode};
-  bool moving = (e->stat.mode & DI_MOVING) == DI_MOVING;
+  bool moving = S_ISREG(e->stat.mode) && (e->stat.mode & DI_MOVING) == DI_MOVING;
   struct di_reb_names *all;
   int err;
 
@@ -445,7 +448,7 @@ entry(struct walk *w, struct place *p, unsigned child, struct gi_dirent *e)
   if (linkto)
     return hashed == (int)child && e->stat.size == 0 ? 0 : stray(w, p, child, e);
   r->scanned += w->on == di_all(d);
-  if (S_ISREG(e->stat.mode) && e->stat.nlink > 1)
+  if (e->stat.nlink > 1)
     return send_name(w, p, e, child, (unsigned)hashed);
   r->met += d->leaving >> child & 1;
   if (hashed != (int)child || (S_ISREG(e->stat.mode) && (e->stat.mode & DI_MOVING) == DI_MOVING))
