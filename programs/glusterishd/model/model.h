@@ -144,6 +144,7 @@ struct gd_volume {
   struct gi_list options; /* struct gd_option, the latest key first */
   unsigned nbricks;
   struct gd_brick *bricks;
+  unsigned coming;        /* so many bricks at the end, whole sets, are about to start: clients are given them when they have */
   struct gd_service *shd; /* NULL: never wanted so far */
   struct gd_rebalance rebalance;
   struct gd_service *mover; /* NULL: likewise */

@@ -197,17 +197,18 @@ static unsigned
 add_sets(struct gen *g, struct gi_vol_node **subs)
 {
   const struct gd_volume *v = g->v;
-  unsigned size = gd_volume_set_size(v);
-  GI_CLEANUP_FREE struct gi_vol_node **clients = gi_zalloc(v->nbricks * sizeof(*clients));
-  for (unsigned i = 0; i < v->nbricks; i++)
+  unsigned size = gd_volume_set_size(v), n = v->nbricks - v->coming;
+  GI_CLEANUP_FREE struct gi_vol_node **clients = gi_zalloc(n * sizeof(*clients));
+  GI_ASSERT(v->coming < v->nbricks && v->coming % size == 0);
+  for (unsigned i = 0; i < n; i++)
     if (!(clients[i] = add_client(g, &v->bricks[i])))
       return 0;
-  for (unsigned s = 0; s < v->nbricks / size; s++) {
+  for (unsigned s = 0; s < n / size; s++) {
     subs[s] = v->type == GD_REPLICATE ? add_replicate(g, s, clients + s * size) : clients[s];
     if (!subs[s])
       return 0;
   }
-  return v->nbricks / size;
+  return n / size;
 }
 
 static struct gi_volfile *

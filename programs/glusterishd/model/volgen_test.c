@@ -381,6 +381,13 @@ test_sets(void **state)
               "    type debug/io-stats\n"
               "    subvolumes r2-replicate-0 r2-replicate-1\n"
               "end-volume\n");
+  f->v->coming = 2; /* nobody could make a directory there yet */
+  expect_part(f, "r2",
+              "volume r2-dht\n"
+              "    type cluster/distribute\n"
+              "    subvolumes r2-replicate-0\n"
+              "end-volume\n\n");
+  f->v->coming = 0;
   for (unsigned i = 2; i < 4; i++)
     f->v->bricks[i].decommissioned = true;
   expect_part(f, "r2",

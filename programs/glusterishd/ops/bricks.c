@@ -42,6 +42,7 @@ change_free(struct change *c)
 {
   gd_announce_cancel(&c->announce);
   gd_leave_unheard(c->op->gd, c);
+  c->v->coming = 0;
   gd_volume_let_go(c->draft);
   gd_volume_free(c->draft);
   gd_bricks_let_go(c->gone, c->ngone);
@@ -160,6 +161,7 @@ everywhere(struct gd_op *op)
   bool running = false;
   if (!is_about_fresh(c))
     op->problem.code = 0; /* of a brick that did not run before either */
+  c->v->coming = 0;
   gd_services_changed(c->op->gd);
   if (c->resized)
     gd_shd_restart(c->v); /* its heals would keep it from taking the other bricks for long */
@@ -221,6 +223,8 @@ stored(struct gd_op *op, const struct gi_error *err)
   c->resized = c->draft->nbricks != c->v->nbricks;
   gd_volume_adopt(c->v, c->draft, &c->gone, &c->ngone);
   c->draft = NULL;
+  if (started(c) && !c->attribute) /* sets that are new as a whole */
+    c->v->coming = c->nfresh;
   if (c->v->rebalance.task == GD_TASK_REMOVE)
     gd_rebalance_end(c->v);
   for (unsigned i = 0; i < c->ngone; i++)
