@@ -57,14 +57,15 @@ struct di {
   struct gi_xlator *x;
   unsigned n; /* subvolumes */
   char *layout_key, *linkto_key, *mds_key, *note_key;
-  char *commit_key, *committed_key; /* the volume's commit hash at the root: after a rebalance of GlusterFS, and after ours */
+  char *commit_key, *committed_key; /* the volume's commit hash at the root: of a rebalance of GlusterFS, and after ours */
   char *size_domain;                /* of the locks that keep the sizes of files in blocks: the name of features/shard above */
   struct di_munge munge;
   uint64_t up, heard;    /* subvolumes that can serve; that have said anything */
   uint64_t leaving;      /* subvolumes that get no new files: decommissioned */
   uint64_t joining;      /* came to the running graph, and have not been heard of: what needs all waits for a moment */
   bool announced;        /* CHILD_UP was sent */
-  uint32_t commit;       /* the volume's commit hash, or DI_NO_COMMIT … */
+  uint32_t stamp;        /* the commit hash of new directories: the volume's, whoever wrote it; or DI_NO_COMMIT */
+  uint32_t commit;       /* the same if it says that all files are where they belong, else DI_NO_COMMIT … */
   uint64_t commit_asked; /* … when it was asked for because a directory has another one; 0: never */
   uint32_t generation;   /* layouts of another one are asked for again */
   uint64_t owners;       /* lock owners given out */

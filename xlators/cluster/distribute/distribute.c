@@ -152,7 +152,7 @@ di_init(struct gi_xlator *x, struct gi_error *err)
   d->magic = DI_MAGIC;
   d->x = x;
   d->n = x->nchildren;
-  d->commit = DI_NO_COMMIT;
+  d->stamp = d->commit = DI_NO_COMMIT;
   d->generation = 1;
   x->private = d;
   x->metrics = &d->metrics;

@@ -183,10 +183,9 @@ reply_of(const struct di_found *f, uint64_t child)
   return gi_fan_reply(&f->ask.fan, (unsigned)child);
 }
 
-/* The volume's commit hash, decimal text at the root after a rebalance. It has none if nobody has it, or they differ. GlusterFS begins a
- * rebalance without taking ours away. */
-static void
-learn_commit(struct di *d, const struct di_found *f)
+/* A commit hash, decimal text at the root. 0: nobody has it; DI_NO_COMMIT: they differ, or it is none. */
+static uint32_t
+hash_in(const struct di_found *f, const char *key)
 {
   uint64_t all = 0;
 
@@ -195,15 +194,25 @@ learn_commit(struct di *d, const struct di_found *f)
     const char *text;
     uint64_t v;
 
-    if (!gi_dict_get_str(reply_of(f, i)->rsp.xdata, d->commit_key, &text) &&
-        !gi_dict_get_str(reply_of(f, i)->rsp.xdata, d->committed_key, &text))
+    if (!gi_dict_get(reply_of(f, i)->rsp.xdata, key))
       continue;
-    v = strtoull(text, NULL, 10);
-    all = (all && v != all) || v > UINT32_MAX ? DI_NO_COMMIT : v;
-    if (all <= DI_NO_COMMIT)
-      break;
+    v = gi_dict_get_str(reply_of(f, i)->rsp.xdata, key, &text) ? strtoull(text, NULL, 10) : 0;
+    if (v <= DI_NO_COMMIT || v > UINT32_MAX || (all && v != all))
+      return DI_NO_COMMIT;
+    all = v;
   }
-  d->commit = all > DI_NO_COMMIT ? (uint32_t)all : DI_NO_COMMIT;
+  return (uint32_t)all;
+}
+
+/* GlusterFS writes its hash to the root when a rebalance begins, and to a directory before the files in it are moved; nor does it take ours
+ * away. So nothing follows from it, and nothing from ours where it is. */
+static void
+learn_commit(struct di *d, const struct di_found *f)
+{
+  uint32_t theirs = hash_in(f, d->commit_key), ours = hash_in(f, d->committed_key);
+
+  d->stamp = theirs ? theirs : ours ? ours : DI_NO_COMMIT;
+  d->commit = theirs ? DI_NO_COMMIT : d->stamp;
 }
 
 static void

@@ -451,7 +451,7 @@ renew_commit(struct di *d, struct gi_fop *fop, const struct gi_inode *dir)
   uint64_t now = gi_now(d->x->reactor);
   struct gi_inode *root;
 
-  if (!l || !l->committed || l->commit <= DI_NO_COMMIT || l->commit == d->commit ||
+  if (!l || !l->committed || l->commit <= DI_NO_COMMIT || l->commit == d->stamp ||
       (d->commit_asked && now - d->commit_asked < COMMIT_PAUSE))
     return;
   d->commit_asked = now;

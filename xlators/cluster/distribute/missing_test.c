@@ -61,7 +61,7 @@ say_root(struct gi_fop *fop, void *arg)
   fop->rsp.stat.gfid = gi_gfid_root;
 }
 
-static const char *told_in = KEY ".commithash"; /* by GlusterFS */
+static const char *told_in = KEY ".committed";
 
 static void
 say_commit(struct gi_fop *fop, void *arg)
@@ -109,22 +109,72 @@ nothing_in_it(struct fake_stack *s)
 static void
 test_committed_layout_is_conclusive(void **state)
 {
-  static const char *const keys[] = {KEY ".commithash", KEY ".committed"};
+  struct fake_stack *s = stack_committed();
+  struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
 
-  for (unsigned k = 2; k-- > 0;) {
-    struct fake_stack *s;
-    struct gi_fop *f;
+  nothing_in_it(s);
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, ENOENT);
+  assert_int_equal(s->nseen, 2);
+  assert_int_equal(fake_count(s, 1, GI_FOP_LOOKUP), 2);
+  fake_stack_free(s);
+}
 
-    told_in = keys[k];
-    s = stack_committed();
-    f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
-    nothing_in_it(s);
+/* GlusterFS writes its hash when it begins, and to a directory before it moves the files in it. */
+static void
+say_both(struct gi_fop *fop, void *arg)
+{
+  say_commit(fop, arg);
+  gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".committed", "4711");
+}
+
+static void
+say_file_elsewhere(struct gi_fop *fop, void *arg)
+{
+  if (!fop->loc.name)
+    say_dir(fop, arg);
+  else if (arg == &parts[3])
+    say_file(fop, NULL);
+  else
+    gi_fop_fail(fop, ENOENT);
+}
+
+static void
+see_stamp(struct gi_fop *fop, void *arg)
+{
+  const void *bytes;
+  uint32_t len;
+  struct di_range r;
+
+  assert_true(gi_dict_get_bin(fop->xdata, KEY, &bytes, &len) && di_range_decode(&r, bytes, len));
+  assert_int_equal(r.commit, 4711);
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFDIR | 0755);
+}
+
+static void
+test_hash_of_glusterfs_says_nothing(void **state)
+{
+  told_in = KEY ".commithash";
+  for (unsigned both = 0; both < 2; both++) {
+    struct fake_stack *s = stack_committed();
+    struct gi_fop *root = fake_fop(s, GI_FOP_LOOKUP), *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4)), *m;
+
+    for (unsigned i = 0; i < 4; i++)
+      fake_script(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = both ? say_both : say_commit, .arg = &parts[i]});
+    root->loc.gfid = gi_gfid_root;
+    fake_submit(s, root);
+    for (unsigned i = 0; i < 4; i++) {
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file_elsewhere, .arg = &parts[i]});
+      fake_script_always(s, i, GI_FOP_MKDIR, (struct fake_reply){.fill = see_stamp});
+    }
     fake_submit(s, f);
-    assert_int_equal(f->rsp.err, ENOENT);
-    assert_int_equal(s->nseen, 2);
-    assert_int_equal(fake_count(s, 1, GI_FOP_LOOKUP), 2);
+    assert_int_equal(f->rsp.ret, 0);
+    m = entry_fop(s, GI_FOP_MKDIR, other_name_on(2, 4)); /* but a new directory bears it, as its clients want it */
+    fake_submit(s, m);
+    assert_int_equal(m->rsp.ret, 0);
     fake_stack_free(s);
   }
+  told_in = KEY ".committed";
 }
 
 /* A rebalance has written another layout, and moved the file. */
@@ -277,10 +327,15 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_missing_name_is_searched),       cmocka_unit_test(test_subvolume_that_is_down_has_nothing),
-      cmocka_unit_test(test_committed_layout_is_conclusive), cmocka_unit_test(test_layout_that_was_is_not),
-      cmocka_unit_test(test_another_one_was_asked),          cmocka_unit_test(test_commit_is_withdrawn),
-      cmocka_unit_test(test_commit_is_learned_later),        cmocka_unit_test(test_healed_layout_is_not_committed),
+      cmocka_unit_test(test_missing_name_is_searched),
+      cmocka_unit_test(test_subvolume_that_is_down_has_nothing),
+      cmocka_unit_test(test_committed_layout_is_conclusive),
+      cmocka_unit_test(test_hash_of_glusterfs_says_nothing),
+      cmocka_unit_test(test_layout_that_was_is_not),
+      cmocka_unit_test(test_another_one_was_asked),
+      cmocka_unit_test(test_commit_is_withdrawn),
+      cmocka_unit_test(test_commit_is_learned_later),
+      cmocka_unit_test(test_healed_layout_is_not_committed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,12 +52,12 @@ publish(struct di_reb *r)
 void
 di_reb_commit_begin(struct di_reb *r)
 {
-  uint32_t was = r->d->commit;
+  uint32_t was = r->d->stamp;
 
   r->unsure = !di_reb_all_ours(r);
   withdraw(r, r->d->commit_key);
   withdraw(r, r->d->committed_key);
-  r->commit = r->d->commit = DI_NO_COMMIT;
+  r->commit = r->d->commit = r->d->stamp = DI_NO_COMMIT;
   while (r->command != DI_REB_LAYOUT && (r->commit <= DI_NO_COMMIT || r->commit == was))
     gi_random(r->d->x->reactor, &r->commit, sizeof(r->commit));
   if (r->command != DI_REB_LAYOUT && GI_BROKEN("trust layouts before files have moved"))
