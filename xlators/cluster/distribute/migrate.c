@@ -457,12 +457,14 @@ learn_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, int *targ
   return err;
 }
 
-/* Where it goes, by what was learnt a moment ago; -1: that is to be asked. One rebalance may have given up, and another one move it
- * elsewhere. */
+/* Where it goes from `source`, by what was learnt a moment ago; -1: that is to be asked. One rebalance may have given up, and another one move
+ * it elsewhere; or it has arrived there since, and moves on. */
 static int
-known_target(const struct di *d, const struct di_inode *i)
+known_target(const struct di *d, const struct di_inode *i, const struct gi_xlator *source)
 {
-  return i->target && gi_now(d->x->reactor) - i->target_asked < TARGET_LIFE ? di_index(d, i->target) : -1;
+  bool fresh = i->target && i->target != source && gi_now(d->x->reactor) - i->target_asked < TARGET_LIFE;
+
+  return fresh ? di_index(d, i->target) : -1;
 }
 
 static enum gi_verdict
@@ -470,7 +472,7 @@ while_moving(struct di *d, struct gi_fop *fop)
 {
   struct gi_inode *inode = gi_fop_inode(fop);
   bool change = CHANGES & GI_KIND(fop->kind), asked = false;
-  int target = known_target(d, di_inode_of(d, inode)), err;
+  int target = known_target(d, di_inode_of(d, inode), di_fop_of(fop, d)->to), err;
 
   do {
     err = 0;

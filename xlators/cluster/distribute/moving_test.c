@@ -170,6 +170,45 @@ test_operations_follow_when_it_has_moved(void **state)
   fake_stack_free(s);
 }
 
+/* What was asked about the source when it had not moved yet is answered when the file is known elsewhere; and then that moves back. */
+static void
+test_target_that_the_file_has_moved_to_is_none(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  struct gi_fd *fd = open_file_on(s, 0);
+  char *first = s->x->children[0]->name, *second = s->x->children[1]->name;
+  struct gi_fop *late, *asked;
+
+  fake_script(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moving, .arg = second});
+  fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.hold = true});
+  late = write_to(s, fd);
+  asked = fake_held_fop(s, 0, 0);
+  assert_non_null(asked);
+
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moved, .arg = second});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moved, .arg = second});
+  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+  fake_script_always(s, 1, GI_FOP_WRITE, (struct fake_reply){.ret = 10});
+  assert_int_equal(write_to(s, fd)->rsp.ret, 10);
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 1);
+
+  say_moving(asked, second);
+  fake_release_fop(s, asked, 0, 0);
+  fake_settle(s);
+  assert_int_equal(late->rsp.ret, 10);
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 2);
+
+  fake_script_clear(s);
+  fake_script_always(s, 1, GI_FOP_WRITE, (struct fake_reply){.ret = 10, .fill = say_moving, .arg = first});
+  fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moving, .arg = first});
+  fake_script_always(s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 10});
+  fake_forget_seen(s);
+  assert_int_equal(write_to(s, fd)->rsp.ret, 10);
+  assert_int_equal(fake_count(s, 0, GI_FOP_WRITE), 1);
+  assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 1);
+  fake_stack_free(s);
+}
+
 /* Another operation, which was sent at the same time, has found it there first: what this one did was done to what is left on the source. */
 static void
 test_operations_follow_when_another_one_was_first(void **state)
@@ -522,6 +561,7 @@ main(void)
       cmocka_unit_test(test_writes_go_where_it_goes_now),
       cmocka_unit_test(test_copies_of_what_moved_are_made_by_hand),
       cmocka_unit_test(test_operations_follow_when_it_has_moved),
+      cmocka_unit_test(test_target_that_the_file_has_moved_to_is_none),
       cmocka_unit_test(test_operations_follow_when_another_one_was_first),
       cmocka_unit_test(test_a_change_fails_if_it_cannot_follow),
       cmocka_unit_test(test_a_second_try_is_an_operation_of_its_own),
