@@ -37,6 +37,7 @@ struct brick {
   int name_locks;
   int write_err, add_err; /* once */
   int mkdir_err;          /* once: somebody else makes the directory at that moment */
+  const uint64_t *damage; /* what is told instead: the size of blocks, and that of the file */
 };
 
 static struct gi_gfid
@@ -71,9 +72,9 @@ static void
 put_keys(struct brick *b, struct gi_dict *d)
 {
   uint8_t v[32] = {0};
-  gi_be64_store(v, BLOCK);
+  gi_be64_store(v, b->damage ? b->damage[0] : BLOCK);
   gi_dict_set_bin(d, BLOCK_KEY, v, 8);
-  gi_be64_store(v, b->size);
+  gi_be64_store(v, b->damage ? b->damage[1] : b->size);
   gi_be64_store(v + 16, b->blocks);
   gi_dict_set_bin(d, SIZE_KEY, v, 32);
 }

@@ -24,7 +24,7 @@ find(struct shard *sh, struct gi_fop *fop, const struct gi_loc *loc, struct gi_i
 
   if (!err) {
     *stat = look->rsp.stat;
-    file = sh_learn(sh, stat, look->rsp.xdata, asked);
+    err = sh_learn_asked(sh, look, asked, &file);
     if (file)
       *inode = gi_inode_ref(file->inode);
   }

@@ -97,6 +97,16 @@ sh_sizes(const struct gi_dict *dict, uint64_t *block_size, uint64_t *size)
   return sane_block_size(*block_size) && *size <= INT64_MAX;
 }
 
+/* It is kept in blocks, and nobody can tell how: taken for a whole file it would be its first block. */
+static bool
+is_damaged(const struct gi_iatt *stat, const struct gi_dict *xdata)
+{
+  uint64_t block, size;
+
+  return S_ISREG(stat->mode) && (gi_dict_get(xdata, SH_BLOCK_KEY) || gi_dict_get(xdata, SH_SIZE_KEY)) &&
+         !sh_sizes(xdata, &block, &size);
+}
+
 /* ---- files ---- */
 
 static struct sh_file *
@@ -237,13 +247,28 @@ sh_learn(struct shard *sh, const struct gi_iatt *stat, const struct gi_dict *xda
     if (!gi_iatt_valid(&file->stat) || (!file->under_way && asked > file->asked && asked > file->settled &&
                                         asked > file->doubted && file->lease != SH_LEASE_ALONE))
       take(file, stat, size, gi_be64_load(sizes + 16), asked);
-  } else if (si->what == SH_UNKNOWN) {
-    si->what = SH_PLAIN;
+  } else if (si->what == SH_UNKNOWN || si->what == SH_PLAIN) {
+    si->what = is_damaged(stat, xdata) ? SH_UNKNOWN : SH_PLAIN;
   } else {
     file = si->file; /* a reply without the keys says nothing */
   }
   gi_inode_unref(&inode); /* the file stays: the caller's operation is about it, or nobody's */
   return file;
+}
+
+int
+sh_learn_asked(struct shard *sh, const struct gi_fop *reply, uint64_t asked, struct sh_file **file)
+{
+  const struct gi_reply *rsp = &reply->rsp;
+  char text[GI_UUID_TEXT];
+
+  GI_ASSERT(rsp->ret >= 0);
+  *file = sh_learn(sh, &rsp->stat, rsp->xdata, asked);
+  if (*file || !is_damaged(&rsp->stat, rsp->xdata))
+    return 0;
+  gi_log(GI_LOG_ERROR, sh->x->name, GI_MSG_SHARD + 1,
+         "%s: the size, or that of its blocks, is damaged: the file cannot be used", gi_gfid_text(&rsp->stat.gfid, text));
+  return EIO;
 }
 
 /* ---- asking ---- */
@@ -340,7 +365,7 @@ sh_identify(struct shard *sh, struct gi_fop *fop, struct gi_inode *inode, struct
   if (!err && !gi_gfid_equal(&ask->rsp.stat.gfid, &inode->gfid))
     err = ESTALE;
   if (!err)
-    *file = sh_learn(sh, &ask->rsp.stat, ask->rsp.xdata, asked);
+    err = sh_learn_asked(sh, ask, asked, file);
   gi_fop_unref(ask);
   return err;
 }

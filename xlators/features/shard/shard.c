@@ -256,11 +256,14 @@ static void
 strip(struct gi_fop *fop, const struct sh_file *file)
 {
   static const char *const key[] = {SH_BLOCK_KEY, SH_SIZE_KEY};
+  bool in_blocks = file;
 
   for (size_t i = 0; i < GI_ARRAY_LEN(key); i++)
-    if (gi_dict_get(fop->rsp.xdata, key[i]))
+    if (gi_dict_get(fop->rsp.xdata, key[i])) {
+      in_blocks = true;
       gi_dict_del(gi_fop_rsp_xdata(fop), key[i]);
-  if (file && gi_dict_get(fop->rsp.xdata, "glusterfs.content"))
+    }
+  if (in_blocks && gi_dict_get(fop->rsp.xdata, "glusterfs.content"))
     gi_dict_del(gi_fop_rsp_xdata(fop), "glusterfs.content");
 }
 

@@ -197,6 +197,8 @@ void sh_size_keys(const struct sh_file *file, struct gi_dict *dict);
 bool sh_sizes(const struct gi_dict *dict, uint64_t *block_size, uint64_t *size);
 /* What the attributes of an object in a reply say of it; `asked` is when (gi_now). NULL: it is not sharded. */
 struct sh_file *sh_learn(struct shard *sh, const struct gi_iatt *stat, const struct gi_dict *xdata, uint64_t asked);
+/* The same of a reply that was asked for it. EIO: it is kept in blocks, and what says how is damaged. */
+int sh_learn_asked(struct shard *sh, const struct gi_fop *reply, uint64_t asked, struct sh_file **file);
 /* Makes sure that it is known what the inode is, on a task. *file: NULL for what is not sharded. */
 int sh_identify(struct shard *sh, struct gi_fop *fop, struct gi_inode *inode, struct sh_file **file);
 /* Makes sure that size and attributes are known, and may still be believed, on a task; `fd` (may be NULL) is open. */

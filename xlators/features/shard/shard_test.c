@@ -609,6 +609,37 @@ test_syncs_wait_for_each_other(void **state)
   brick_end(&b);
 }
 
+/* Taken for a whole file it would be cut off behind its first block. */
+static void
+test_a_file_with_damaged_sizes_is_not_used(void **state)
+{
+  static const uint64_t damage[][2] = {{0, 10}, {512, 10}, {UINT64_MAX, 10}, {BLOCK, UINT64_MAX}};
+  static const enum gi_fop_kind kinds[] = {GI_FOP_OPEN, GI_FOP_READ, GI_FOP_FTRUNCATE, GI_FOP_FSYNC, GI_FOP_DISCARD};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(damage); i++) {
+    struct brick b = {0};
+    brick_start(&b);
+    b.damage = damage[i];
+    b.len[0] = 10;
+    struct gi_fop *f = fake_fop(b.s, GI_FOP_LOOKUP);
+    gi_fop_set_entry(f, &f->loc, fake_inode(b.s, 9), "file");
+    gi_dict_set_int(gi_fop_xdata(f), "glusterfs.content", 4096);
+    fake_submit(b.s, f);
+    assert_int_equal(f->rsp.ret, 0);
+    assert_null(gi_dict_get(f->rsp.xdata, SIZE_KEY));
+    for (size_t k = 0; k < GI_ARRAY_LEN(kinds); k++)
+      assert_int_equal(data_fop(&b, kinds[k], 0, 10)->rsp.err, EIO);
+    assert_int_equal(write_at(&b, 0, 10, O_WRONLY)->rsp.err, EIO);
+    assert_int_equal(remove_file(&b)->rsp.err, EIO);
+    assert_false(b.gone || b.marker);
+    assert_int_equal(b.len[0], 10);
+    b.damage = NULL; /* somebody has put it right */
+    b.size = 10;
+    assert_int_equal(data_fop(&b, GI_FOP_READ, 0, 10)->rsp.ret, 10);
+    brick_end(&b);
+  }
+}
+
 /* A failure of the bricks stays what it is. */
 static void
 test_errors(void **state)
@@ -656,6 +687,7 @@ main(void)
       cmocka_unit_test(test_blocks_stay_while_the_file_is_open),
       cmocka_unit_test(test_copy_is_left_to_who_reads_and_writes),
       cmocka_unit_test(test_syncs_wait_for_each_other),
+      cmocka_unit_test(test_a_file_with_damaged_sizes_is_not_used),
       cmocka_unit_test(test_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
