@@ -427,17 +427,6 @@ sv_handle_fop(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 /* ---- calls that are no operations of the graph ---- */
 
 static void
-sv_handle_null(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
-{
-  struct gi_xdr_out out = {0};
-  gi_rpc_answer_begin(req, &out);
-  gi_xdr_put_u32(&out, 0);
-  gi_xdr_put_u32(&out, 0);
-  gi_xdr_put_opaque(&out, NULL, 0);
-  gi_rpc_answer_send(req, &out, NULL);
-}
-
-static void
 sv_handle_release(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg)
 {
   struct server *sv = arg;
@@ -482,7 +471,7 @@ sv_handle_garbage(struct gi_rpc_server *s, struct gi_rpc_request *req, void *arg
 #pragma GCC diagnostic ignored "-Woverride-init"
 static gi_rpc_handler *const sv_fop_handlers[GI_FOP_MAX] = {
     F,
-    [GI_FOP_NULL] = sv_handle_null,
+    [GI_FOP_NULL] = sv_ping,
     [GI_FOP_RELEASE] = sv_handle_release,
     [GI_FOP_RELEASEDIR] = sv_handle_release,
     [GI_FOP_COMPOUND] = sv_handle_garbage,

@@ -332,7 +332,7 @@ sv_setvolume(struct gi_rpc_server *rpc, struct gi_rpc_request *req, void *arg)
 
 /* ---- the small procedures ---- */
 
-static void
+void
 sv_ping(struct gi_rpc_server *rpc, struct gi_rpc_request *req, void *arg)
 {
   struct gi_xdr_out out = {0};

@@ -136,6 +136,7 @@ void sv_put_promise(const struct server *sv, const struct gi_xlator *child, stru
 
 /* server-handshake.c */
 extern const struct gi_rpc_program sv_handshake_program;
+gi_rpc_handler sv_ping; /* also of other programs: NULL, which says that somebody answers */
 
 /* server-auth.c */
 /* Builds the address rules of every brick from the options. Host names are asked for meanwhile. */
