@@ -7,35 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
-struct open_file {
-  struct gi_gfid g;
-  struct gi_fd *fd;
-};
-
-static struct open_file
-create(struct brick *b, const char *name, const char *data)
-{
-  struct open_file o = {.g = brick_gfid(b)};
-
-  assert_ok(brick_create(b, ROOT, name, &o.g, &o.fd));
-  if (data)
-    assert_int_equal(brick_write(b, o.fd, 0, data, strlen(data))->rsp.ret, (int)strlen(data));
-  return o;
-}
-
 static struct gi_fop *
-on_fd(struct brick *b, enum gi_fop_kind kind, struct gi_fd *fd, uint64_t offset, uint64_t size)
-{
-  struct gi_fop *f = brick_fop(b, kind);
-
-  set_fd(f, fd);
-  f->args.offset = offset;
-  f->args.size = size;
-  return f;
-}
-
-static struct gi_fop *
-open_for_content(struct brick *b, const struct open_file *o, int flags, uint64_t max, const struct gi_iatt *has)
+open_for_content(struct brick *b, const struct brick_file *o, int flags, uint64_t max, const struct gi_iatt *has)
 {
   struct gi_inode *inode = gi_inode_get(b->s->graph, &o->g);
   struct gi_fd *fd = gi_fd_new(b->s->graph, inode, flags, 100);
@@ -79,7 +52,7 @@ static void
 a_small_file_comes_with_its_open(void **state)
 {
   BRICK(b, "option ctime on\n");
-  struct open_file o = create(b, "f", "12345"), empty = create(b, "e", NULL);
+  struct brick_file o = brick_new_file(b, "f", "12345"), empty = brick_new_file(b, "e", NULL);
   struct gi_iatt at;
   struct gi_fop *f = open_for_content(b, &o, O_RDONLY, 5, NULL);
 
@@ -97,7 +70,7 @@ a_small_file_comes_with_its_open(void **state)
   assert_int_equal(stat_of_content(f)->size, 5);
   assert_true(has_content(open_for_content(b, &empty, O_RDONLY, 5, NULL), ""));
 
-  f = on_fd(b, GI_FOP_WRITE, o.fd, 0, 1);
+  f = brick_on_fd(b, GI_FOP_WRITE, o.fd, 0, 1);
   gi_payload_add_copy(&f->payload, "x", 1);
   set_stamp(f, 2000);
   assert_int_equal(brick_run(b, f)->rsp.ret, 1);
@@ -113,7 +86,7 @@ static void
 only_who_may_and_will_read_gets_it(void **state)
 {
   BRICK(b, "option ctime on\n");
-  struct open_file o = create(b, "f", "12345"), empty = create(b, "e", NULL);
+  struct brick_file o = brick_new_file(b, "f", "12345"), empty = brick_new_file(b, "e", NULL);
   struct gi_fop *f = open_for_content(b, &o, O_RDONLY, 4, NULL);
 
   (void)state;
@@ -149,7 +122,7 @@ static void
 a_small_file_comes_with_its_lookup(void **state)
 {
   BRICK(b, "option ctime on\n");
-  struct open_file o = create(b, "f", "12345"), empty = create(b, "e", NULL);
+  struct brick_file o = brick_new_file(b, "f", "12345"), empty = brick_new_file(b, "e", NULL);
   struct gi_gfid dir = brick_gfid(b);
   struct gi_fop *f = find_for_content(b, "f", 5, NULL);
   bool waits = strcmp(brick_engine, "pool") == 0; /* on a worker; it is not read there */
@@ -177,7 +150,7 @@ static void
 what_was_changed_just_now_is_to_be_read(void **state)
 {
   BRICK(b, "option ctime off\n");
-  struct open_file o = create(b, "f", "12345");
+  struct brick_file o = brick_new_file(b, "f", "12345");
   struct gi_fop *f = open_for_content(b, &o, O_RDONLY, 100, NULL);
 
   (void)state;

@@ -15,38 +15,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-struct open_file {
-  struct gi_gfid g;
-  struct gi_fd *fd;
-};
-
-static struct open_file
-create(struct brick *b, const char *name, const char *data)
-{
-  struct open_file o = {.g = brick_gfid(b)};
-
-  assert_ok(brick_create(b, ROOT, name, &o.g, &o.fd));
-  if (data)
-    assert_int_equal(brick_write(b, o.fd, 0, data, strlen(data))->rsp.ret, (int)strlen(data));
-  return o;
-}
-
-static struct gi_fop *
-on_fd(struct brick *b, enum gi_fop_kind kind, struct gi_fd *fd, uint64_t offset, uint64_t size)
-{
-  struct gi_fop *f = brick_fop(b, kind);
-
-  set_fd(f, fd);
-  f->args.offset = offset;
-  f->args.size = size;
-  return f;
-}
-
 static void
 appends_are_noticed(void **state)
 {
   BRICK(b, NULL);
-  struct open_file o = create(b, "f", "12345");
+  struct brick_file o = brick_new_file(b, "f", "12345");
   static const struct {
     uint64_t at, append;
   } cases[] = {{5, 1}, {0, 0}, {6, 1}, {7, 1}, {3, 0}, {100, 0}};
@@ -55,7 +28,7 @@ appends_are_noticed(void **state)
 
   (void)state;
   for (size_t i = 0; i < GI_ARRAY_LEN(cases); i++) {
-    f = on_fd(b, GI_FOP_WRITE, o.fd, cases[i].at, 1);
+    f = brick_on_fd(b, GI_FOP_WRITE, o.fd, cases[i].at, 1);
     gi_payload_add_copy(&f->payload, "x", 1);
     gi_dict_set_uint(gi_fop_xdata(f), "glusterfs.write-is-append", 4);
     gi_dict_set_uint(gi_fop_xdata(f), "glusterfs.open-active-fd-count", 4);
@@ -73,13 +46,13 @@ static void
 concurrent_appends_see_each_other(void **state)
 {
   BRICK(b, NULL);
-  struct open_file o = create(b, "f", NULL);
+  struct brick_file o = brick_new_file(b, "f", NULL);
   struct gi_fop *f[64];
   uint64_t is;
 
   (void)state;
   for (uint64_t i = 0; i < 64; i++) {
-    f[i] = on_fd(b, GI_FOP_WRITE, o.fd, i, 1);
+    f[i] = brick_on_fd(b, GI_FOP_WRITE, o.fd, i, 1);
     gi_payload_add_copy(&f[i]->payload, "x", 1);
     gi_dict_set_uint(gi_fop_xdata(f[i]), "glusterfs.write-is-append", 4);
   }
@@ -97,7 +70,7 @@ concurrent_appends_see_each_other(void **state)
 static struct gi_fop *
 write_saying(struct brick *b, struct gi_fd *fd, uint64_t offset, uint32_t flags, const char *text)
 {
-  struct gi_fop *f = on_fd(b, GI_FOP_WRITE, fd, offset, strlen(text));
+  struct gi_fop *f = brick_on_fd(b, GI_FOP_WRITE, fd, offset, strlen(text));
 
   f->args.flags = flags;
   gi_payload_add_copy(&f->payload, text, strlen(text));
@@ -120,7 +93,7 @@ static void
 a_write_appends_if_it_says_so(void **state)
 {
   BRICK(b, NULL);
-  struct open_file o = create(b, "f", "0123");
+  struct brick_file o = brick_new_file(b, "f", "0123");
   struct gi_fd *append;
 
   (void)state;
@@ -142,7 +115,7 @@ a_write_that_ends_short_is_told(void **state)
 {
   struct rlimit was, less = {10, RLIM_INFINITY};
   BRICK(b, NULL);
-  struct open_file o = create(b, "f", NULL);
+  struct brick_file o = brick_new_file(b, "f", NULL);
 
   (void)state;
   signal(SIGXFSZ, SIG_IGN);
@@ -162,10 +135,10 @@ static void
 large_and_gathered_writes(void **state)
 {
   BRICK(b, NULL);
-  struct open_file o = create(b, "f", NULL);
+  struct brick_file o = brick_new_file(b, "f", NULL);
   size_t piece = 300000, total = 0;
   char *data = gi_alloc(piece), *back;
-  struct gi_fop *f = on_fd(b, GI_FOP_WRITE, o.fd, 7, 0);
+  struct gi_fop *f = brick_on_fd(b, GI_FOP_WRITE, o.fd, 7, 0);
 
   (void)state;
   for (int i = 0; i < 7; i++) {
@@ -193,7 +166,7 @@ static void
 direct_io_takes_any_memory(void **state)
 {
   BRICK(b, NULL);
-  struct open_file o = create(b, "f", NULL);
+  struct brick_file o = brick_new_file(b, "f", NULL);
   struct gi_buf *buf = gi_buf_new(3 * 4096);
   uint64_t before = gi_payload_copied;
   struct gi_fd *fd;
@@ -207,15 +180,15 @@ direct_io_takes_any_memory(void **state)
   }
   assert_ok(f);
   memset(buf->base, 'd', 3 * 4096);
-  f = on_fd(b, GI_FOP_WRITE, fd, 0, 8192);
+  f = brick_on_fd(b, GI_FOP_WRITE, fd, 0, 8192);
   gi_payload_add(&f->payload, buf, buf->base, 8192);
   assert_int_equal(brick_run(b, f)->rsp.ret, 8192);
   assert_int_equal(gi_payload_copied, before);
-  f = on_fd(b, GI_FOP_WRITE, fd, 8192, 4096); /* memory at an odd place: copied */
+  f = brick_on_fd(b, GI_FOP_WRITE, fd, 8192, 4096); /* memory at an odd place: copied */
   gi_payload_add(&f->payload, buf, buf->base + 13, 4096);
   assert_int_equal(brick_run(b, f)->rsp.ret, 4096);
   assert_true(gi_payload_copied >= before + 4096);
-  f = on_fd(b, GI_FOP_WRITE, fd, 1, 4096); /* a place in the file it cannot be */
+  f = brick_on_fd(b, GI_FOP_WRITE, fd, 1, 4096); /* a place in the file it cannot be */
   gi_payload_add(&f->payload, buf, buf->base, 4096);
   assert_fails(brick_run(b, f), EINVAL);
   f = brick_read(b, fd, 4096, 8192);
@@ -232,14 +205,14 @@ static void
 synchronous_writes_and_shared_fsyncs(void **state)
 {
   BRICK(b, NULL);
-  struct open_file o = create(b, "f", "x");
+  struct brick_file o = brick_new_file(b, "f", "x");
   struct gi_fop *f[20];
   struct gi_fd *fd;
 
   (void)state;
   assert_ok(brick_open(b, &o.g, O_RDWR | O_DSYNC, &fd));
   assert_int_equal(brick_write(b, fd, 0, "y", 1)->rsp.ret, 1);
-  f[0] = on_fd(b, GI_FOP_WRITE, o.fd, 0, 1);
+  f[0] = brick_on_fd(b, GI_FOP_WRITE, o.fd, 0, 1);
   f[0]->args.flags = O_DSYNC;
   gi_payload_add_copy(&f[0]->payload, "z", 1);
   assert_int_equal(brick_run(b, f[0])->rsp.ret, 1);
@@ -269,7 +242,7 @@ static void
 anonymous_descriptors_read_and_write(void **state)
 {
   BRICK(b, NULL);
-  struct open_file o = create(b, "f", "hello");
+  struct brick_file o = brick_new_file(b, "f", "hello");
   struct gi_gfid unknown = {{5, 5}};
   struct gi_inode *inode = gi_inode_get(b->s->graph, &unknown);
   struct gi_fd *anon = gi_fd_anonymous(b->s->graph, o.fd->inode), *none = gi_fd_anonymous(b->s->graph, inode);
@@ -300,21 +273,21 @@ static void
 ranges_are_allocated_punched_and_zeroed(void **state)
 {
   BRICK(b, NULL);
-  struct open_file o = create(b, "f", "0123456789");
+  struct brick_file o = brick_new_file(b, "f", "0123456789");
   char back[16] = "", path[PATH_MAX];
-  struct gi_fop *f = on_fd(b, GI_FOP_FALLOCATE, o.fd, 0, 100000);
+  struct gi_fop *f = brick_on_fd(b, GI_FOP_FALLOCATE, o.fd, 0, 100000);
 
   (void)state;
   f->args.flags = 1;
   assert_ok(brick_run(b, f));
   assert_int_equal(f->rsp.post.size, 10);
   assert_int_equal(f->rsp.post.blocks, 1); /* what lies behind the end does not show */
-  f = on_fd(b, GI_FOP_FALLOCATE, o.fd, 0, 100000);
+  f = brick_on_fd(b, GI_FOP_FALLOCATE, o.fd, 0, 100000);
   assert_ok(brick_run(b, f));
   assert_int_equal(f->rsp.pre.size, 10);
   assert_int_equal(f->rsp.post.size, 100000);
-  assert_ok(brick_run(b, on_fd(b, GI_FOP_DISCARD, o.fd, 2, 3)));
-  assert_ok(brick_run(b, on_fd(b, GI_FOP_ZEROFILL, o.fd, 7, 200000)));
+  assert_ok(brick_run(b, brick_on_fd(b, GI_FOP_DISCARD, o.fd, 2, 3)));
+  assert_ok(brick_run(b, brick_on_fd(b, GI_FOP_ZEROFILL, o.fd, 7, 200000)));
   f = brick_read(b, o.fd, 0, 10);
   gi_payload_read(&f->rsp.payload, 0, back, 10);
   assert_memory_equal(back,
@@ -322,8 +295,8 @@ ranges_are_allocated_punched_and_zeroed(void **state)
                       "56\0\0\0",
                       10);
   assert_int_equal(f->rsp.stat.size, 200007);
-  assert_fails(brick_run(b, on_fd(b, GI_FOP_FALLOCATE, o.fd, 0, 0)), EINVAL);
-  assert_fails(brick_run(b, on_fd(b, GI_FOP_FALLOCATE, o.fd, UINT64_MAX, 10)), EFBIG);
+  assert_fails(brick_run(b, brick_on_fd(b, GI_FOP_FALLOCATE, o.fd, 0, 0)), EINVAL);
+  assert_fails(brick_run(b, brick_on_fd(b, GI_FOP_FALLOCATE, o.fd, UINT64_MAX, 10)), EFBIG);
   f = brick_fop(b, GI_FOP_FALLOCATE); /* more than any disk has: nothing is left behind of it */
   set_fd(f, o.fd);
   f->args.size = 1ull << 43;
@@ -336,14 +309,14 @@ ranges_are_allocated_punched_and_zeroed(void **state)
   assert_ok(brick_run(b, f));
   assert_int_equal(f->rsp.pre.size, 200007);
   assert_int_equal(f->rsp.post.size, 4);
-  assert_ok(brick_run(b, on_fd(b, GI_FOP_FTRUNCATE, o.fd, 4096 * 10, 0)));
-  f = on_fd(b, GI_FOP_SEEK, o.fd, 0, 0);
+  assert_ok(brick_run(b, brick_on_fd(b, GI_FOP_FTRUNCATE, o.fd, 4096 * 10, 0)));
+  f = brick_on_fd(b, GI_FOP_SEEK, o.fd, 0, 0);
   f->args.what = 1;
   assert_ok(brick_run(b, f));
   assert_true(f->rsp.offset >= 4 && f->rsp.offset <= 4096);
-  f = on_fd(b, GI_FOP_SEEK, o.fd, 8192, 0);
+  f = brick_on_fd(b, GI_FOP_SEEK, o.fd, 8192, 0);
   assert_fails(brick_run(b, f), ENXIO);
-  f = on_fd(b, GI_FOP_SEEK, o.fd, 0, 0);
+  f = brick_on_fd(b, GI_FOP_SEEK, o.fd, 0, 0);
   f->args.what = 2;
   assert_fails(brick_run(b, f), EOPNOTSUPP);
   gi_fd_unref(&o.fd);
@@ -354,8 +327,8 @@ static void
 ranges_are_copied(void **state)
 {
   BRICK(b, NULL);
-  struct open_file from = create(b, "from", "0123456789"), to = create(b, "to", "abc");
-  struct gi_fop *f = on_fd(b, GI_FOP_COPY_FILE_RANGE, from.fd, 2, 5);
+  struct brick_file from = brick_new_file(b, "from", "0123456789"), to = brick_new_file(b, "to", "abc");
+  struct gi_fop *f = brick_on_fd(b, GI_FOP_COPY_FILE_RANGE, from.fd, 2, 5);
   char back[8] = "";
 
   (void)state;
@@ -399,7 +372,7 @@ static void
 checksums_are_those_of_the_field(void **state)
 {
   BRICK(b, NULL);
-  struct open_file o = create(b, "f", NULL), zeroes = create(b, "z", NULL);
+  struct brick_file o = brick_new_file(b, "f", NULL), zeroes = brick_new_file(b, "z", NULL);
   uint8_t *data = gi_alloc(300000), want[32];
   struct gi_fop *f;
   int64_t v;
@@ -408,7 +381,7 @@ checksums_are_those_of_the_field(void **state)
   for (int i = 0; i < 300000; i++)
     data[i] = (uint8_t)(i * 31 + i / 251);
   assert_int_equal(brick_write(b, o.fd, 0, data, 300000)->rsp.ret, 300000);
-  f = on_fd(b, GI_FOP_RCHECKSUM, o.fd, 1000, 1u << 20);
+  f = brick_on_fd(b, GI_FOP_RCHECKSUM, o.fd, 1000, 1u << 20);
   gi_dict_set_int(gi_fop_xdata(f), "check-zero-filled", 1);
   assert_ok(brick_run(b, f));
   SHA256(data + 1000, 299000, want);
@@ -421,7 +394,7 @@ checksums_are_those_of_the_field(void **state)
   assert_int_equal(v, 0);
   memset(data, 0, 4096);
   assert_int_equal(brick_write(b, zeroes.fd, 0, data, 4096)->rsp.ret, 4096);
-  f = on_fd(b, GI_FOP_RCHECKSUM, zeroes.fd, 0, 4096);
+  f = brick_on_fd(b, GI_FOP_RCHECKSUM, zeroes.fd, 0, 4096);
   gi_dict_set_int(gi_fop_xdata(f), "check-zero-filled", 1);
   assert_ok(brick_run(b, f));
   assert_int_equal(f->rsp.weak_checksum, 0); /* as recorded from a live brick */
@@ -439,10 +412,10 @@ static void
 checksums_without_fips_are_md5(void **state)
 {
   BRICK(b, "option fips-mode-rchecksum off\n");
-  struct open_file o = create(b, "f", "abc");
+  struct brick_file o = brick_new_file(b, "f", "abc");
   static const uint8_t md5[32] = {0x90, 0x01, 0x50, 0x98, 0x3c, 0xd2, 0x4f, 0xb0,
                                   0xd6, 0x96, 0x3f, 0x7d, 0x28, 0xe1, 0x7f, 0x72};
-  struct gi_fop *f = on_fd(b, GI_FOP_RCHECKSUM, o.fd, 0, 3);
+  struct gi_fop *f = brick_on_fd(b, GI_FOP_RCHECKSUM, o.fd, 0, 3);
 
   (void)state;
   assert_ok(brick_run(b, f));
@@ -461,7 +434,7 @@ list_all(struct brick *b, enum gi_fop_kind kind, struct gi_fd *fd, uint32_t size
   unsigned total = 0;
 
   for (*calls = 0; *calls < 1000; ++*calls) {
-    struct gi_fop *f = on_fd(b, kind, fd, offset, size);
+    struct gi_fop *f = brick_on_fd(b, kind, fd, offset, size);
 
     gi_dict_set_int(gi_fop_xdata(f), "trusted.glusterfs.mdata", 1);
     assert_ok(brick_run(b, f));
@@ -520,7 +493,7 @@ listings_are_complete(void **state)
         assert_true(calls <= 1);
     }
   }
-  struct gi_fop *f = on_fd(b, GI_FOP_READDIRP, fd, 0, 131072);
+  struct gi_fop *f = brick_on_fd(b, GI_FOP_READDIRP, fd, 0, 131072);
   assert_ok(brick_run(b, f));
   for (uint32_t i = 0; i < f->rsp.entries.count; i++) {
     const struct gi_dirent *e = &f->rsp.entries.entry[i];
@@ -550,13 +523,13 @@ cookies_hold_for_other_descriptors_and_filters_filter(void **state)
   assert_ok(brick_mknod(b, ROOT, "f", S_IFREG | 0600, &g));
   assert_ok(brick_opendir(b, ROOT, &one));
   assert_ok(brick_opendir(b, ROOT, &two));
-  f = on_fd(b, GI_FOP_READDIR, one, 0, 300);
+  f = brick_on_fd(b, GI_FOP_READDIR, one, 0, 300);
   assert_ok(brick_run(b, f));
   assert_int_equal(f->rsp.entries.count, 1);
-  f = on_fd(b, GI_FOP_READDIR, two, f->rsp.entries.entry[0].off, 131072);
+  f = brick_on_fd(b, GI_FOP_READDIR, two, f->rsp.entries.entry[0].off, 131072);
   assert_ok(brick_run(b, f));
   assert_int_equal(f->rsp.entries.count, 3);
-  f = on_fd(b, GI_FOP_READDIR, one, 0, 131072);
+  f = brick_on_fd(b, GI_FOP_READDIR, one, 0, 131072);
   gi_dict_set_int(gi_fop_xdata(f), "readdir-filter-directories", 1);
   assert_ok(brick_run(b, f));
   assert_int_equal(f->rsp.entries.count, 1);
@@ -577,7 +550,7 @@ healed_pages_go_to_the_disk_as_they_come(void **state)
 {
   static const char page[8192];
   BRICK(b, NULL);
-  struct open_file o = create(b, "f", "");
+  struct brick_file o = brick_new_file(b, "f", "");
   struct posix *p = b->s->x->private;
   struct gi_fop *f;
 
@@ -586,7 +559,7 @@ healed_pages_go_to_the_disk_as_they_come(void **state)
     assert_int_equal(brick_write(b, o.fd, i * sizeof(page), page, sizeof(page))->rsp.ret, sizeof(page));
   assert_int_equal(p->metrics.write_outs, 0);
   for (unsigned i = 0; i < 20; i++) {
-    f = on_fd(b, GI_FOP_WRITE, o.fd, i * 2 * sizeof(page), sizeof(page));
+    f = brick_on_fd(b, GI_FOP_WRITE, o.fd, i * 2 * sizeof(page), sizeof(page));
     f->caller.pid = -6;
     gi_payload_add_copy(&f->payload, page, sizeof(page));
     assert_int_equal(brick_run(b, f)->rsp.ret, sizeof(page));
@@ -625,8 +598,8 @@ static void
 a_ring_that_takes_nothing_is_asked_again(void **state)
 {
   BRICK(b, NULL);
-  struct open_file o = create(b, "f", "hello");
-  struct gi_fop *f = on_fd(b, GI_FOP_READ, o.fd, 0, 5);
+  struct brick_file o = brick_new_file(b, "f", "hello");
+  struct gi_fop *f = brick_on_fd(b, GI_FOP_READ, o.fd, 0, 5);
 
   (void)state;
   if (strcmp(b->engine, "io_uring") == 0 && ((const struct posix *)b->s->x->private)->uring) {
@@ -663,7 +636,7 @@ a_big_file_is_removed_by_a_worker(void **state)
   assert_ok(brick_mknod(b, ROOT, "big", S_IFREG | 0600, &g));
   inode = gi_inode_get(b->s->graph, &g);
   fd = gi_fd_anonymous(b->s->graph, inode); /* an open one would keep the blocks */
-  assert_ok(brick_run(b, on_fd(b, GI_FOP_FALLOCATE, fd, 0, 65u << 20)));
+  assert_ok(brick_run(b, brick_on_fd(b, GI_FOP_FALLOCATE, fd, 0, 65u << 20)));
   gi_fd_unref(&fd);
   gi_inode_unref(&inode);
   moved = p->metrics.moved;
@@ -693,18 +666,18 @@ the_reserve_is_kept(void **state)
   gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &g);
   assert_ok(brick_run(b, f));
   assert_fails(brick_write(b, fd, 0, "x", 1), ENOSPC);
-  f = on_fd(b, GI_FOP_WRITE, fd, 0, 4);
+  f = brick_on_fd(b, GI_FOP_WRITE, fd, 0, 4);
   gi_payload_add_copy(&f->payload, "heal", 4);
   gi_dict_set_str(gi_fop_xdata(f), "glusterfs-internal-fop", "yes");
   assert_int_equal(brick_run(b, f)->rsp.ret, 4);
   assert_int_equal(brick_write(b, fd, 0, "over", 4)->rsp.ret, 4); /* nothing new is needed */
   assert_fails(brick_write(b, fd, 1, "over", 4), ENOSPC);
-  assert_fails(brick_run(b, on_fd(b, GI_FOP_FALLOCATE, fd, 0, 100)), ENOSPC);
-  f = on_fd(b, GI_FOP_FTRUNCATE, fd, 1u << 20, 0);
+  assert_fails(brick_run(b, brick_on_fd(b, GI_FOP_FALLOCATE, fd, 0, 100)), ENOSPC);
+  f = brick_on_fd(b, GI_FOP_FTRUNCATE, fd, 1u << 20, 0);
   assert_ok(brick_run(b, f));
   assert_int_equal(brick_write(b, fd, 0, "over", 4)->rsp.ret, 4);
   assert_fails(brick_write(b, fd, 100000, "hole", 4), ENOSPC);
-  assert_fails(brick_run(b, on_fd(b, GI_FOP_FALLOCATE, fd, 100000, 100)), ENOSPC);
+  assert_fails(brick_run(b, brick_on_fd(b, GI_FOP_FALLOCATE, fd, 100000, 100)), ENOSPC);
   assert_ok(brick_rename(b, ROOT, "f", ROOT, "g"));
   f = brick_fop(b, GI_FOP_STATFS);
   set_object(f, ROOT);

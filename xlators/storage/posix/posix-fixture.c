@@ -482,6 +482,28 @@ stat_of(const char *path)
   return st;
 }
 
+struct brick_file
+brick_new_file(struct brick *b, const char *name, const char *data)
+{
+  struct brick_file o = {.g = brick_gfid(b)};
+
+  assert_ok(brick_create(b, ROOT, name, &o.g, &o.fd));
+  if (data)
+    assert_int_equal(brick_write(b, o.fd, 0, data, strlen(data))->rsp.ret, (int)strlen(data));
+  return o;
+}
+
+struct gi_fop *
+brick_on_fd(struct brick *b, enum gi_fop_kind kind, struct gi_fd *fd, uint64_t offset, uint64_t size)
+{
+  struct gi_fop *f = brick_fop(b, kind);
+
+  set_fd(f, fd);
+  f->args.offset = offset;
+  f->args.size = size;
+  return f;
+}
+
 int
 brick_run_engines(const struct CMUnitTest *tests, size_t n)
 {

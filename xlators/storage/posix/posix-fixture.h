@@ -83,6 +83,14 @@ struct gi_fop *brick_create(struct brick *b, const struct gi_gfid *parent, const
 struct gi_fop *brick_create_at(struct brick *b, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid,
                                uint32_t flags, int64_t sec, struct gi_fd **fd);
 struct gi_fop *brick_open(struct brick *b, const struct gi_gfid *gfid, int flags, struct gi_fd **fd);
+/* A file in the root with that content (NULL: empty), made and opened; `fd` is to be unreffed. */
+struct brick_file {
+  struct gi_gfid g;
+  struct gi_fd *fd;
+};
+struct brick_file brick_new_file(struct brick *b, const char *name, const char *data);
+/* A request on a descriptor, not sent yet. */
+struct gi_fop *brick_on_fd(struct brick *b, enum gi_fop_kind kind, struct gi_fd *fd, uint64_t offset, uint64_t size);
 struct gi_fop *brick_opendir(struct brick *b, const struct gi_gfid *gfid, struct gi_fd **fd);
 struct gi_fop *brick_unlink(struct brick *b, const struct gi_gfid *parent, const char *name);
 struct gi_fop *brick_rmdir(struct brick *b, const struct gi_gfid *parent, const char *name, int flags);
