@@ -8,7 +8,7 @@ set -u
 RUN="${GLUSTERISH_BUILDDIR:?}/tests/simulation/run"
 SEEDS=500
 NEAR=10
-n=0
+. "${GLUSTERISH_SRCDIR:?}/tests/tap.sh"
 
 # BUG|SEED|OPTIONS
 table() {
@@ -70,12 +70,6 @@ take what memory has for what the disk has|90|--workload register --mishaps disk
 tell who is away only in the post-op|7|--workload register --mishaps brick-crash,cut,partition
 trust layouts before files have moved|1|--workload moved --mishaps none
 END
-}
-
-# result NAME STATUS
-result() {
-  n=$((n + 1))
-  if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
 }
 
 # catch BUG OPTIONS FROM TO: the first seed that fails with the bug and not without it, as run tells it.

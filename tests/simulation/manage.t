@@ -5,13 +5,7 @@ set -u
 MANAGE="${GLUSTERISH_BUILDDIR:?}/tests/simulation/manage"
 SEEDS=25 FIND=40
 [ "${SIMULATION:-}" = short ] && SEEDS=6 FIND=12
-n=0
-
-# result NAME STATUS
-result() {
-  n=$((n + 1))
-  if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
-}
+. "${GLUSTERISH_SRCDIR:?}/tests/tap.sh"
 
 # The seeds that are tried, where those before do not bring it about.
 declare -A from=(["miss what others changed"]=50 ["keep the authority whose key a node takes along"]=80)

@@ -3,13 +3,7 @@
 # One seed is one history, whatever the surroundings; and some seeds.
 set -u
 RUN="${GLUSTERISH_BUILDDIR:?}/tests/simulation/run"
-n=0
-
-# result NAME STATUS
-result() {
-  n=$((n + 1))
-  if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
-}
+. "${GLUSTERISH_SRCDIR:?}/tests/tap.sh"
 
 hash_of() { "$@" --seed 42 --until 10 | sed -n 's/^hash //p'; }
 

@@ -4,20 +4,9 @@
 set -u
 src=${GLUSTERISH_SRCDIR:?}
 build=${GLUSTERISH_BUILDDIR:?}
-n=0
+. "${GLUSTERISH_SRCDIR:?}/tests/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-
-# result NAME OFFENDERS
-result() {
-  n=$((n + 1))
-  if [ -z "$2" ]; then
-    echo "ok $n - $1"
-  else
-    echo "not ok $n - $1"
-    printf '%s\n' "$2" | head -n 40 | sed 's/^/# /'
-  fi
-}
 
 skip() {
   n=$((n + 1))
@@ -40,7 +29,7 @@ same() {
 with_help() {
   "$build/$2" --help >"$work/help" 2>&1
   long_options <"$work/help" >"$work/known"
-  result "$1.8: options" "$(same "$1" "$work/known")"
+  none "$1.8: options" "$(same "$1" "$work/known")"
 }
 
 # The command line tool has no list of its options to print, as the original has none.
@@ -48,9 +37,9 @@ command_line_tool() {
   grep -oE '"--[a-z0-9-]+[="]' "$src/programs/glusterish/main.c" | tr -d '"=' | sort -u >"$work/known"
   grep -ohE '\[--[a-z0-9-]+' "$src/programs/glusterish/words.c" | tr -d '[' | sort -u - "$work/known" -o "$work/known"
   grep -oE '"--mode=' "$src/programs/glusterish/main.c" >/dev/null && echo --mode | sort -u - "$work/known" -o "$work/known"
-  result "glusterish.8: options" "$(same glusterish "$work/known")"
+  none "glusterish.8: options" "$(same glusterish "$work/known")"
   plain glusterish >"$work/plain"
-  result "glusterish.8: commands" "$("$build/programs/glusterish/glusterish" help all |
+  none "glusterish.8: commands" "$("$build/programs/glusterish/glusterish" help all |
     sed -nE 's/^(((volume|peer|pool|system::|global)( [a-z]+)+).*|([a-z]+) [<[].*)/\2\5/p' | sort -u | while read -r command; do
     grep -qF "$command" "$work/plain" || echo "$command is not in the page"
   done)"
@@ -64,12 +53,12 @@ mount_helper() {
     return
   fi
   plain mount.glusterish >"$work/plain"
-  result "mount.glusterish.8: options of the helper" "$("$helper" --help | sed -n '/^Options/,/^and /p' | sed -e '1d' -e '$d' |
+  none "mount.glusterish.8: options of the helper" "$("$helper" --help | sed -n '/^Options/,/^and /p' | sed -e '1d' -e '$d' |
     tr -s ' ' '\n' | sed 's/[=[].*//' | grep . | while read -r option; do
     grep -qE "(^|[^a-z-])$option([^a-z-]|\$)" "$work/plain" || echo "$option is not in the page"
   done)"
   mkdir "$work/mnt"
-  result "mount.glusterish.8: nothing invented" "$(sed -n '/^.SH MOUNT OPTIONS/,/^.SH ENV/p' "$src/doc/mount.glusterish.8" |
+  none "mount.glusterish.8: nothing invented" "$(sed -n '/^.SH MOUNT OPTIONS/,/^.SH ENV/p' "$src/doc/mount.glusterish.8" |
     sed 's/\\-/-/g' | grep -oE '\\fB[a-z0-9-]+\\fR(\[?=)?' | sed -e 's/\\f[BR]//g' -e 's/\[//' |
     grep -vE '^(tcp|enable|disable)$' | while read -r option; do
     case $option in *=) option=${option}1 ;; esac
@@ -78,7 +67,7 @@ mount_helper() {
 }
 
 echo "1..8"
-result "pages are well-formed" "$(command -v man >/dev/null && for f in "$src"/doc/*.8; do
+none "pages are well-formed" "$(command -v man >/dev/null && for f in "$src"/doc/*.8; do
   man --warnings=all -l "$f" 2>&1 >/dev/null
 done)"
 with_help glusterishfs programs/glusterishfs/glusterishfs

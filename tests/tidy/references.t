@@ -3,18 +3,7 @@
 # References lead somewhere: sections of doc/spec that code, tests and documents name, decisions, and links between documents.
 set -u
 cd "${GLUSTERISH_SRCDIR:?}" || exit 1
-n=0
-
-# result NAME OFFENDERS: fails if there are any, one per line.
-result() {
-  n=$((n + 1))
-  if [ -z "$2" ]; then
-    echo "ok $n - $1"
-  else
-    echo "not ok $n - $1"
-    printf '%s\n' "$2" | head -n 20 | sed 's/^/# /'
-  fi
-}
+. "${GLUSTERISH_SRCDIR:?}/tests/tap.sh"
 
 texts() {
   find libglusterish rpc xlators programs tests doc extras -type f \
@@ -25,7 +14,7 @@ texts() {
 echo "1..5"
 # "wire.md 3.6", also with "section", several after one name ("brick.md 5.1, 5.4 and 9.2 to 9.4"), or broken over two lines of a comment;
 # within a file of doc/spec also "§3.6".
-result "every section that is named exists in doc/spec" "$(texts | xargs perl -e '
+none "every section that is named exists in doc/spec" "$(texts | xargs perl -e '
   undef $/;
   for (glob("doc/spec/*.md")) {
     my ($name) = m{([^/]+)$};
@@ -53,16 +42,16 @@ result "every section that is named exists in doc/spec" "$(texts | xargs perl -e
       print "$file:$line: no section $1\n" unless $has{$own}{$1};
     }
   }')"
-result "every decision that is named exists" "$(texts | xargs grep -noE 'doc/decisions/[0-9]{4}|\bdecisions? [0-9]+\b' | while IFS=: read -r file line ref; do
+none "every decision that is named exists" "$(texts | xargs grep -noE 'doc/decisions/[0-9]{4}|\bdecisions? [0-9]+\b' | while IFS=: read -r file line ref; do
   number=$(printf '%04d' "$((10#$(grep -oE '[0-9]+$' <<<"$ref")))")
   ls doc/decisions/"$number"-*.md >/dev/null 2>&1 || echo "$file:$line: $ref"
 done)"
-result "every file of doc that is named exists" "$(texts | xargs grep -noE '\bdoc/[a-z][a-z0-9./-]*\.(md|csv|8)\b' | while IFS=: read -r file line ref; do
+none "every file of doc that is named exists" "$(texts | xargs grep -noE '\bdoc/[a-z][a-z0-9./-]*\.(md|csv|8)\b' | while IFS=: read -r file line ref; do
   [ -e "$ref" ] || echo "$file:$line: $ref"
 done)"
-result "every link between documents leads to a file" "$(texts | grep '\.md$' | xargs grep -noE '\]\([A-Za-z0-9_-]*[./][A-Za-z0-9._/-]*' | while IFS=: read -r file line ref; do
+none "every link between documents leads to a file" "$(texts | grep '\.md$' | xargs grep -noE '\]\([A-Za-z0-9_-]*[./][A-Za-z0-9._/-]*' | while IFS=: read -r file line ref; do
   [ -e "$(dirname "$file")/${ref#](}" ] || echo "$file:$line: ${ref#](}"
 done)"
-result "every function that the architecture names exists" "$(grep -oE '`[a-z_]+\(\)`' doc/architecture.md | tr -d '`()' | sort -u | while read -r name; do
+none "every function that the architecture names exists" "$(grep -oE '`[a-z_]+\(\)`' doc/architecture.md | tr -d '`()' | sort -u | while read -r name; do
   grep -rqE "^([a-z].* \**)?$name\(" --include='*.c' libglusterish rpc xlators tests || echo "$name"
 done)"
