@@ -171,16 +171,6 @@ a_brick_that_stays_down_is_told_in_few_lines(void **state)
   end();
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-int __lsan_is_turned_off(void);
-/* A crash abandons the memory of a process. */
-int
-__lsan_is_turned_off(void)
-{
-  return 1;
-}
-#endif
-
 int
 main(void)
 {

@@ -11,7 +11,6 @@
 #include "tests/simulation/world/rng.h"
 
 #include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define STEPS 80
@@ -287,18 +286,10 @@ history(uint64_t seed, uint64_t crash, bool power)
   return changes;
 }
 
-static unsigned
-seeds(void)
-{
-  const char *more = getenv("SIM_SEEDS"); /* to look for more */
-
-  return more ? (unsigned)atoi(more) : 3;
-}
-
 static void
 crash_everywhere(bool power)
 {
-  for (uint64_t seed = 1; seed <= seeds(); seed++) {
+  for (uint64_t seed = 1; seed <= sim_lone_seeds(); seed++) {
     uint64_t changes = history(seed, 0, power);
 
     assert_true(changes > 20);
@@ -360,7 +351,7 @@ faults_are_answered(void **state)
   uint64_t faults = 0;
 
   (void)state;
-  for (uint64_t seed = 1; seed <= 20 * seeds(); seed++)
+  for (uint64_t seed = 1; seed <= 20 * sim_lone_seeds(); seed++)
     faults += faulty_history(seed);
   assert_true(faults > 100);
 }

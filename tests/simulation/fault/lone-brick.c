@@ -5,6 +5,8 @@
 #include "tests/simulation/fault/lone-brick.h"
 #include "tests/simulation/world/rng.h"
 
+#include <stdlib.h>
+
 static const char volfile[] =
     "volume p\n type storage/posix\n option directory /b\n option health-check-interval 0\nend-volume\n"
     "volume i\n type features/index\n option index-base /b/.glusterfs/indices\n"
@@ -125,4 +127,12 @@ sim_lone_at(struct sim_lone *b, const char *path)
   int err;
 
   return sim_walk(b->disk, b->disk->root, path, false, NULL, NULL, &err);
+}
+
+unsigned
+sim_lone_seeds(void)
+{
+  const char *more = getenv("SIM_SEEDS");
+
+  return more ? (unsigned)atoi(more) : 3;
 }

@@ -34,5 +34,7 @@ int sim_lone_write(struct sim_lone *b, struct gi_fd *fd, int pid, uint32_t flags
 int sim_lone_fsync(struct sim_lone *b, struct gi_fd *fd, int pid, bool datasync);
 /* What is on disk at `path`; NULL: nothing. */
 struct sim_inode *sim_lone_at(struct sim_lone *b, const char *path);
+/* How many seeds a test tries: a few, or SIM_SEEDS of them. */
+unsigned sim_lone_seeds(void);
 
 #endif

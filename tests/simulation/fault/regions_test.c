@@ -12,7 +12,6 @@
 #include "tests/simulation/world/rng.h"
 
 #include <endian.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define STEPS 25 /* before the crash, and after it */
@@ -192,20 +191,12 @@ history(uint64_t seed, uint64_t crash, bool power, unsigned *logs)
   return changes;
 }
 
-static unsigned
-seeds(void)
-{
-  const char *more = getenv("SIM_SEEDS"); /* to look for more */
-
-  return more ? (unsigned)atoi(more) : 3;
-}
-
 static void
 crash_everywhere(bool power)
 {
   unsigned logs = 0;
 
-  for (uint64_t seed = 1; seed <= seeds(); seed++) {
+  for (uint64_t seed = 1; seed <= sim_lone_seeds(); seed++) {
     uint64_t changes = history(seed, 0, power, &logs);
 
     assert_true(changes > STEPS);
@@ -235,7 +226,7 @@ a_disk_that_fails_calls(void **state)
   unsigned logs = 0;
 
   (void)state;
-  for (uint64_t seed = 1; seed <= 100 * seeds(); seed++) {
+  for (uint64_t seed = 1; seed <= 100 * sim_lone_seeds(); seed++) {
     struct machine *m = gi_new(struct machine);
 
     setup(m, seed);

@@ -95,15 +95,6 @@ a_name_that_is_replaced_is_always_there(void **state)
   assert_true(run.replaced > 20 * SEEDS && run.looked > 20 * SEEDS && run.gone > 0);
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-int __lsan_is_turned_off(void);
-int
-__lsan_is_turned_off(void)
-{
-  return 1;
-}
-#endif
-
 int
 main(void)
 {

@@ -316,16 +316,6 @@ test_slow_reader(void **state)
   bench_free(b);
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-int __lsan_is_turned_off(void);
-/* A crash abandons the memory of a process. */
-int
-__lsan_is_turned_off(void)
-{
-  return 1;
-}
-#endif
-
 int
 main(void)
 {
