@@ -114,6 +114,16 @@ gi_iatt_valid(const struct gi_iatt *iatt)
   return iatt->mode != 0;
 }
 
+/* The permission bits of a linkto file, these and no others: an empty file of cluster/distribute that says with an attribute which
+ * subvolume has the file (distribute.md 4). Its owner may give any file that mode. */
+#define GI_LINKTO_MODE 01000u
+
+static inline bool
+gi_has_linkto_mode(uint32_t mode)
+{
+  return S_ISREG(mode) && (mode & 07777) == GI_LINKTO_MODE;
+}
+
 /* SETATTR `valid` bits (wire.md 3.8). */
 enum {
   GI_SET_MODE = 0x1,

@@ -275,7 +275,7 @@ xattrs_within(struct look *l, const char *path, const struct sim_inode *a, const
 static bool
 is_linkto(const struct sim_inode *i)
 {
-  return i->attr.mode == (S_IFREG | S_ISVTX) && sim_xattr_find(i, KEY_LINKTO);
+  return gi_has_linkto_mode(i->attr.mode) && sim_xattr_find(i, KEY_LINKTO);
 }
 
 static bool

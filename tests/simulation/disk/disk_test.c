@@ -667,7 +667,7 @@ times_of_linkto_files_do_not_count(void **state)
   (void)state;
   for (unsigned i = 0; i < 2; i++) {
     setup(&w[i], i + 1);
-    plant(&w[i], 01000, "");
+    plant(&w[i], GI_LINKTO_MODE, "");
     fd = gi_fs_openat(w[i].fs, w[i].root, "f", O_RDWR, 0);
     times[40] = 1;
     if (i == 1)

@@ -62,8 +62,8 @@ sim_spread_is_linkto(const struct sim_cluster *c, unsigned brick, const char *pa
   struct gi_fs *fs = sim_disk_view(c->machine[brick].disk);
   char to[64];
   struct stat st;
-  bool linkto = gi_fs_stat(fs, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-                (st.st_mode & 07777) == 01000 && attribute(fs, path, LINKTO_KEY, to, sizeof(to)) > 0;
+  bool linkto = gi_fs_stat(fs, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && gi_has_linkto_mode(st.st_mode) &&
+                attribute(fs, path, LINKTO_KEY, to, sizeof(to)) > 0;
   sim_view_free(&fs);
   return linkto;
 }

@@ -36,8 +36,7 @@ struct di_options {
 enum di_partial { DI_PARTIAL_FAIL, DI_PARTIAL_ALLOW };
 extern const struct gi_option di_table[];
 
-/* The permission bits of a linkto file: these and no others; and what a file has among its own while it is moved. */
-#define DI_LINKTO_MODE 01000u
+/* What a file has among its permission bits while it is moved. */
 #define DI_MOVING (S_ISVTX | S_ISGID)
 
 /* What is known of a subvolume's room. */

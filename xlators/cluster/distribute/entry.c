@@ -128,8 +128,8 @@ opened_linkto(const struct gi_fop *fop)
 {
   const struct gi_iatt *a = &fop->rsp.stat;
 
-  return fop->kind == GI_FOP_CREATE && (a->mode & 07777) == DI_LINKTO_MODE && a->size == 0 &&
-         (fop->args.mode & 07777) != DI_LINKTO_MODE;
+  return fop->kind == GI_FOP_CREATE && (a->mode & 07777) == GI_LINKTO_MODE && a->size == 0 &&
+         (fop->args.mode & 07777) != GI_LINKTO_MODE;
 }
 
 static enum gi_verdict

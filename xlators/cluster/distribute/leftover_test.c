@@ -108,7 +108,7 @@ say_almost_moved(struct gi_fop *fop, void *arg)
     gi_fop_fail(fop, ENOENT);
     return;
   }
-  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? 0644u : strchr(ends, 'R') ? DI_LINKTO_MODE : 0644u | DI_MOVING));
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? 0644u : strchr(ends, 'R') ? GI_LINKTO_MODE : 0644u | DI_MOVING));
   fop->rsp.stat.mtime.sec = target ? 7 : 5;
   if (!target || !ended)
     gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".linkto", target ? "child-0" : "child-1");
@@ -123,7 +123,7 @@ see_end(struct gi_fop *fop, void *arg)
     strcat(ends, "X");
   else if (target && fop->args.valid & GI_SET_MTIME && fop->args.iatt.mtime.sec == 5)
     strcat(ends, "T");
-  else if (!target && (fop->args.iatt.mode & 07777) == DI_LINKTO_MODE)
+  else if (!target && (fop->args.iatt.mode & 07777) == GI_LINKTO_MODE)
     strcat(ends, "R");
 }
 
@@ -579,7 +579,7 @@ say_bare(struct gi_fop *fop, void *arg)
   if (!fop->loc.name && gi_fop_gfid(fop)->b[0] == DIR_GFID)
     say_dir(fop, arg);
   else if (arg == &parts[0])
-    attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | DI_LINKTO_MODE);
+    attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | GI_LINKTO_MODE);
   else if (has_moved)
     say_file(fop, NULL);
   else
@@ -610,12 +610,12 @@ test_linkto_without_its_attribute_is_no_file(void **state)
     }
     fake_script(s, 0, GI_FOP_SETXATTR, (struct fake_reply){.fill = see_lead});
     fake_submit(s, f);
-    assert_int_equal(f->rsp.stat.mode & 07777, moved ? 0644 : DI_LINKTO_MODE);
+    assert_int_equal(f->rsp.stat.mode & 07777, moved ? 0644 : GI_LINKTO_MODE);
     assert_int_equal(fake_count(s, 0, GI_FOP_SETXATTR), moved);
     di_know_file(di_of(s->x), &f->rsp.stat.gfid, s->x->children[0]); /* who has used it there meets it, too */
     gi_loc_set_inode(&stat->loc, fake_inode(s, FILE_GFID));
     fake_submit(s, stat);
-    assert_int_equal(stat->rsp.stat.mode & 07777, moved ? 0644 : DI_LINKTO_MODE);
+    assert_int_equal(stat->rsp.stat.mode & 07777, moved ? 0644 : GI_LINKTO_MODE);
     fake_stack_free(s);
   }
 }

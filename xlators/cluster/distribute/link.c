@@ -111,7 +111,7 @@ follow(struct linking *k)
 
   if (!S_ISREG(a.mode) || !(a.mode & S_ISVTX))
     return 0;
-  if ((a.mode & 07777) == DI_LINKTO_MODE)
+  if (gi_has_linkto_mode(a.mode))
     return after_move(k);
   return (a.mode & DI_MOVING) == DI_MOVING ? while_moving(k) : 0;
 }

@@ -12,7 +12,7 @@
 bool
 di_tells_linkto(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata)
 {
-  return S_ISREG(a->mode) && (a->mode & 07777) == DI_LINKTO_MODE && gi_dict_get(xdata, d->linkto_key);
+  return gi_has_linkto_mode(a->mode) && gi_dict_get(xdata, d->linkto_key);
 }
 
 bool
@@ -24,7 +24,7 @@ di_is_linkto(const struct di *d, const struct gi_fop *reply)
 bool
 di_is_bare(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata)
 {
-  return S_ISREG(a->mode) && (a->mode & 07777) == DI_LINKTO_MODE && !gi_dict_get(xdata, d->linkto_key);
+  return gi_has_linkto_mode(a->mode) && !gi_dict_get(xdata, d->linkto_key);
 }
 
 int
@@ -73,7 +73,7 @@ di_linkto_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const
   }
   name = d->x->children[target]->name;
   gi_loc_copy_name(&h->loc, loc);
-  h->args.mode = S_IFREG | DI_LINKTO_MODE;
+  h->args.mode = S_IFREG | GI_LINKTO_MODE;
   gi_dict_set_gfid(gi_fop_xdata(h), "gfid-req", &stat->gfid);
   gi_dict_set_bin(gi_fop_xdata(h), d->linkto_key, name, (uint32_t)strlen(name) + 1);
   gi_dict_set_str(gi_fop_xdata(h), "glusterfs-internal-fop", "yes");

@@ -35,7 +35,7 @@ di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_dict *
 bool
 di_tells_unfinished(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata)
 {
-  return S_ISREG(a->mode) && (a->mode & 07777) != DI_LINKTO_MODE && (a->mode & DI_MOVING) != DI_MOVING &&
+  return S_ISREG(a->mode) && !gi_has_linkto_mode(a->mode) && (a->mode & DI_MOVING) != DI_MOVING &&
          gi_dict_get(xdata, d->linkto_key);
 }
 
@@ -125,7 +125,7 @@ retire(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned so
 
   h->caller.pid = GI_PID_REBALANCE;
   h->args.valid = GI_SET_MODE;
-  h->args.iatt.mode = S_IFREG | DI_LINKTO_MODE;
+  h->args.iatt.mode = S_IFREG | GI_LINKTO_MODE;
   gi_dict_set_uint(gi_fop_xdata(h), GI_MOVED_KEY, 1);
   return di_do_drop(d, h, source);
 }
@@ -373,7 +373,7 @@ after_moved(struct di *d, struct gi_fop *fop)
   uint32_t mode;
   int target, k = di_index(d, df->to), err = k < 0 ? ESTALE : di_ask_target(d, fop, inode, (unsigned)k, &target, &mode);
 
-  if (!err && target < 0 && (mode & 07777) == DI_LINKTO_MODE) {
+  if (!err && target < 0 && gi_has_linkto_mode(mode)) {
     /* Its owner gave it that mode, unless it is elsewhere and this lacks its attribute. */
     err = di_find_again(d, fop, inode, df->to);
     if (err == EALREADY || di_is_gone(err))
@@ -540,8 +540,7 @@ di_xattrop(struct gi_xlator *x, struct gi_fop *fop)
 static bool
 on_the_move(const struct gi_iatt *a)
 {
-  return a && gi_iatt_valid(a) && S_ISREG(a->mode) &&
-         ((a->mode & 07777) == DI_LINKTO_MODE || (a->mode & DI_MOVING) == DI_MOVING);
+  return a && gi_iatt_valid(a) && S_ISREG(a->mode) && (gi_has_linkto_mode(a->mode) || (a->mode & DI_MOVING) == DI_MOVING);
 }
 
 /* What was copied into a file that moves must get to where that goes, and what was copied from one that has moved may be old. The ranges do
@@ -585,7 +584,7 @@ di_file_done(struct gi_xlator *x, struct gi_fop *fop)
                                                                   : gi_reply_attr(fop, GI_OF_OBJECT);
   if (!a || !(a->mode & S_ISVTX) || !S_ISREG(a->mode))
     return GI_PASS;
-  if ((a->mode & 07777) == DI_LINKTO_MODE)
+  if (gi_has_linkto_mode(a->mode))
     return think(d, fop, after_moved);
   return (a->mode & DI_MOVING) == DI_MOVING ? think(d, fop, while_moving) : GI_PASS;
 }

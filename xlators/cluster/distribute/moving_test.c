@@ -403,7 +403,7 @@ test_a_file_that_came_back_is_opened_anew(void **state)
 static void
 say_sticky(struct gi_fop *fop, void *arg)
 {
-  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | DI_LINKTO_MODE);
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | GI_LINKTO_MODE);
 }
 
 /* A file whose owner gave it the mode of a linkto file is one like others. */
@@ -418,7 +418,7 @@ test_sticky_file_of_a_user(void **state)
   struct gi_fop *f = write_to(s, fd);
 
   assert_int_equal(f->rsp.ret, 10);
-  assert_int_equal(f->rsp.post.mode, S_IFREG | 01000);
+  assert_int_equal(f->rsp.post.mode, S_IFREG | GI_LINKTO_MODE);
   assert_int_equal(fake_count(s, 1, GI_FOP_WRITE), 0);
   fake_stack_free(s);
 }
@@ -546,7 +546,7 @@ test_a_move_is_finished_when_nobody_has_a_lock(void **state)
     fake_submit(s, f);
     assert_int_equal(f->rsp.ret, 0);
     assert_int_equal(f->rsp.stat.mode, S_IFREG | 0644);
-    assert_int_equal(mode_set, held ? 0 : S_IFREG | DI_LINKTO_MODE);
+    assert_int_equal(mode_set, held ? 0 : S_IFREG | GI_LINKTO_MODE);
     /* Held: the source counts, and what is done there is done to the copy, too. */
     assert_ptr_equal(di_inode_of(di_of(s->x), fake_inode(s, FILE_GFID))->cached, s->x->children[held ? 0 : 1]);
     fake_stack_free(s);

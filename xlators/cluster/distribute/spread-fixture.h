@@ -58,7 +58,7 @@ say_file(struct gi_fop *fop, void *arg)
 static inline void
 say_linkto(struct gi_fop *fop, void *arg)
 {
-  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | 01000);
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | GI_LINKTO_MODE);
   gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", arg, (uint32_t)strlen(arg) + 1);
 }
 

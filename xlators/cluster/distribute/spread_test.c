@@ -125,7 +125,7 @@ say_foreign_linkto(struct gi_fop *fop, void *arg)
     say_dir(fop, arg);
     return;
   }
-  attr_of(&fop->rsp.stat, 77, S_IFREG | 01000);
+  attr_of(&fop->rsp.stat, 77, S_IFREG | GI_LINKTO_MODE);
   gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", "child-3", 8);
 }
 

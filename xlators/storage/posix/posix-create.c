@@ -257,7 +257,7 @@ make_linkto(struct making *m, mode_t mode)
 static bool
 asks_for_linkto(const struct gi_fop *fop)
 {
-  return (fop->args.mode & 07777) == 01000 && gi_dict_get(fop->xdata, KEY_LINKTO);
+  return (fop->args.mode & 07777) == GI_LINKTO_MODE && gi_dict_get(fop->xdata, KEY_LINKTO);
 }
 
 /* glusterfs-internal-fop: the object may exist already and only needs this name (brick.md 2.5). 0 done, ENOENT: no such object. */
@@ -301,8 +301,8 @@ replace_linkto(struct making *m)
   struct stat st;
 
   return gi_dict_get(m->fop->xdata, "force-replace") &&
-         gi_fs_stat(m->p->fs, m->dirfd, m->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-         (st.st_mode & 07777) == 01000 && gi_fs_unlink(m->p->fs, m->dirfd, m->name, 0) == 0;
+         gi_fs_stat(m->p->fs, m->dirfd, m->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && gi_has_linkto_mode(st.st_mode) &&
+         gi_fs_unlink(m->p->fs, m->dirfd, m->name, 0) == 0;
 }
 
 enum posix_run

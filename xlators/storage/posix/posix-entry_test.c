@@ -682,12 +682,12 @@ linkto_file_is_what_is_still_open(void **state)
   assert_int_equal(setxattr(path, "user.old", "1", 1, 0), 0);
   assert_ok(brick_unlink(b, ROOT, "f"));
   set_entry(f, ROOT, "f");
-  f->args.mode = S_IFREG | 01000;
+  f->args.mode = S_IFREG | GI_LINKTO_MODE;
   gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &g);
   gi_dict_set_str(gi_fop_xdata(f), "trusted.glusterfs.dht.linkto", "vol-client-1");
   gi_dict_set_str(gi_fop_xdata(f), "glusterfs-internal-fop", "yes");
   assert_ok(brick_run(b, f));
-  assert_int_equal(f->rsp.stat.mode & 07777, 01000); /* as it is on the other copies, which make it anew */
+  assert_int_equal(f->rsp.stat.mode & 07777, GI_LINKTO_MODE); /* as it is on the other copies, which make it anew */
   assert_int_equal(f->rsp.stat.size, 0);
   assert_int_equal(getxattr(path, "user.old", NULL, 0), -1);
   assert_true(getxattr(path, "trusted.glusterfs.dht.linkto", NULL, 0) > 0);

@@ -235,7 +235,7 @@ leads_elsewhere(struct posix_op *op, const struct entry *e)
 static bool
 is_linkto(struct posix_op *op, const struct entry *e)
 {
-  return (e->st.st_mode & 07777) == 01000 && leads_elsewhere(op, e);
+  return gi_has_linkto_mode(e->st.st_mode) && leads_elsewhere(op, e);
 }
 
 /* It may have arrived where it goes: who does not know would remove the name here alone. */
@@ -669,7 +669,7 @@ make_link(struct posix_op *op, struct posix_at from, int dirfd, const char *name
     return 0;
   if (errno != EEXIST || !gi_dict_get(op->fop->xdata, "force-replace"))
     return errno;
-  if (gi_fs_stat(op->p->fs, dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 07777) != 01000)
+  if (gi_fs_stat(op->p->fs, dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !gi_has_linkto_mode(st.st_mode))
     return EEXIST;
   if (gi_fs_unlink(op->p->fs, dirfd, name, 0) < 0)
     return errno;

@@ -465,9 +465,9 @@ linkto_file_is_not_the_file_that_is_meant(void **state)
   struct gi_fop *f;
 
   (void)state;
-  assert_ok(brick_mknod(b, ROOT, "f", S_IFREG | 01000, &gfid));
+  assert_ok(brick_mknod(b, ROOT, "f", S_IFREG | GI_LINKTO_MODE, &gfid));
   assert_ok(meaning(b, GI_FOP_UNLINK, "f", &gfid)); /* somebody gave it that mode */
-  assert_ok(brick_mknod(b, ROOT, "g", S_IFREG | 01000, &gfid));
+  assert_ok(brick_mknod(b, ROOT, "g", S_IFREG | GI_LINKTO_MODE, &gfid));
   brick_path(b, path, "g");
   assert_int_equal(setxattr(path, "trusted.glusterfs.dht.linkto", "child-1", 8, 0), 0);
   assert_fails(meaning(b, GI_FOP_UNLINK, "g", &gfid), ESTALE);

@@ -191,7 +191,7 @@ set_one(struct posix_op *op, struct posix_at at, const struct stat *st, const st
     return set_acl_text(op, at, KEY_ACL_ACCESS, pair);
   if (strcmp(pair->key, "glusterfs.posix.default_acl") == 0)
     return set_acl_text(op, at, KEY_ACL_DEFAULT, pair);
-  if (is_acl(pair->key) && S_ISREG(st->st_mode) && (st->st_mode & 07777) == 01000)
+  if (is_acl(pair->key) && gi_has_linkto_mode(st->st_mode))
     return 0;
   return posix_at_set(op->p, at, pair->key, value, len, (int)(op->fop->args.flags & 3)) < 0 ? errno : 0;
 }

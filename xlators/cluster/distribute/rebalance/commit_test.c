@@ -60,7 +60,7 @@ say_object(struct gi_fop *fop, void *arg)
     attr_of(&fop->rsp.stat, (uint8_t)(FILE_GFID + i), S_IFREG | 0644);
     gi_dict_set_int(gi_fop_rsp_xdata(fop), "glusterfs.posixlk-count", 1);
   } else if (volume.linkto[i]) {
-    attr_of(&fop->rsp.stat, (uint8_t)(FILE_GFID + i), S_IFREG | DI_LINKTO_MODE);
+    attr_of(&fop->rsp.stat, (uint8_t)(FILE_GFID + i), S_IFREG | GI_LINKTO_MODE);
     gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", "child-0", 8);
   } else {
     gi_fop_fail(fop, ENOENT);

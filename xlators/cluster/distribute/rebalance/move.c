@@ -74,7 +74,7 @@ look_at_target(struct move *m, bool prepare)
     return err ? err : EEXIST;
   if (bare) /* it lacks its attribute, and is no copy */
     return prepare ? di_linkto_lead(d, m->f.r->base, &m->f.gfid, m->f.to, m->f.from) : 0;
-  m->dressed = linkto && mode != DI_LINKTO_MODE;
+  m->dressed = linkto && mode != GI_LINKTO_MODE;
   m->unfinished = m->dressed && m->marked && mode == (m->stat.mode & 07777u);
   m->replaced = !linkto || m->unfinished;
   return 0;
@@ -179,7 +179,7 @@ set_mode(struct move *m, unsigned child, uint32_t mode, bool owner)
   fop->args.iatt = m->stat;
   fop->args.iatt.mode = (m->stat.mode & ~07777u) | mode;
   if (child == m->f.from)
-    gi_dict_set_uint(gi_fop_xdata(fop), GI_MOVED_KEY, mode == DI_LINKTO_MODE);
+    gi_dict_set_uint(gi_fop_xdata(fop), GI_MOVED_KEY, mode == GI_LINKTO_MODE);
   return di_do_drop(m->f.r->d, fop, child);
 }
 
@@ -301,7 +301,7 @@ retire(struct move *m)
   GI_ASSERT(m->switched || m->replaced);
   m->switched = true;
   if (!err)
-    err = set_mode(m, m->f.from, DI_LINKTO_MODE, false);
+    err = set_mode(m, m->f.from, GI_LINKTO_MODE, false);
   if (err && !di_is_gone(err))
     return err; /* gone: its last name was removed, which is seen when names are */
   return drop_xattr(m, m->f.to, m->f.r->d->linkto_key);
@@ -331,7 +331,7 @@ finish(struct move *m)
 static int
 mark_again(struct move *m)
 {
-  int err = m->dressed ? set_mode(m, m->f.to, DI_LINKTO_MODE, false) : 0;
+  int err = m->dressed ? set_mode(m, m->f.to, GI_LINKTO_MODE, false) : 0;
 
   return err ? err : mark(m);
 }

@@ -49,7 +49,7 @@ say_what_is_there(struct gi_fop *fop, void *arg)
     fop->rsp.stat.gfid = gi_gfid_root;
     return;
   }
-  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? DI_LINKTO_MODE : marked || half_marked ? 0644 | DI_MOVING : 0644));
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? GI_LINKTO_MODE : marked || half_marked ? 0644 | DI_MOVING : 0644));
   if (half_marked && !target)
     gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".mode", "644");
   if (target || marked)
@@ -91,7 +91,7 @@ see_size_lock(struct gi_fop *fop, void *arg)
 static void
 see_retired(struct gi_fop *fop, void *arg)
 {
-  note(fop->args.iatt.mode == (S_IFREG | DI_LINKTO_MODE) ? 'm' : '?');
+  note(fop->args.iatt.mode == (S_IFREG | GI_LINKTO_MODE) ? 'm' : '?');
 }
 
 static void
@@ -464,7 +464,7 @@ say_stray(struct gi_fop *fop, void *arg)
     di_range_encode(&r, bytes);
     gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY, bytes, sizeof(bytes));
   } else if (child == 2 || (child == 0 && file_at == 1)) {
-    attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | DI_LINKTO_MODE);
+    attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | GI_LINKTO_MODE);
     gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", "child-1", 8);
   } else if (child == file_at) {
     attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | 0644);

@@ -212,7 +212,7 @@ a_linkto_file_where_another_has_the_file(void **state)
     struct rig *r = rig_new(NULL);
     struct gi_fop *f;
 
-    rig_object(r, 5, S_IFREG | 01000);
+    rig_object(r, 5, S_IFREG | GI_LINKTO_MODE);
     brick_object(&r->brick[2], 5)->stat.mode = S_IFREG | 0644;
     brick_object(&r->brick[2], 5)->stat.size = 100;
     rig_run(r, rig_loc(r, GI_FOP_LOOKUP, 1));
@@ -224,7 +224,7 @@ a_linkto_file_where_another_has_the_file(void **state)
     f = lookup(r, "f5");
     assert_int_equal(f->rsp.ret, 0);
     if (marked)
-      assert_int_equal(f->rsp.stat.mode, S_IFREG | 01000);
+      assert_int_equal(f->rsp.stat.mode, S_IFREG | GI_LINKTO_MODE);
     rig_done(f, 0, 0);
     rig_log(r, 0, marked ? "LOOKUP E:f5 LOOKUP EU:f5" : "LOOKUP E:f5 LOOKUP EU:f5 E:f5 LOOKUP EU:f5 E:f5 LOOKUP EU:f5");
     rig_free_clean(r);

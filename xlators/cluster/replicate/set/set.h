@@ -301,7 +301,7 @@ rep_first(uint32_t mask)
 static inline bool
 rep_may_be_linkto(const struct gi_iatt *st)
 {
-  return S_ISREG(st->mode) && (st->mode & 07777) == S_ISVTX && st->size == 0;
+  return gi_has_linkto_mode(st->mode) && st->size == 0;
 }
 
 static inline void

@@ -390,7 +390,7 @@ known_object_without_quorum(void **state)
     struct rig *r = rig_new(NULL);
     struct gi_fop *f = rig_entry(r, GI_FOP_MKNOD, 1, "new", NEW);
 
-    f->args.mode = S_IFREG | 01000;
+    f->args.mode = S_IFREG | GI_LINKTO_MODE;
     gi_dict_set_str(gi_fop_xdata(f), "glusterfs-internal-fop", "yes");
     if (accused) /* then it is the one that makes it which may be wrong */
       rig_blame(r, 2, 1, 1, 2);
@@ -425,7 +425,7 @@ known_object_is_old(void **state)
     struct gi_fop *f = rig_entry(r, GI_FOP_MKNOD, 1, "new", NEW);
     struct gi_gfid gfid = brick_gfid(NEW);
 
-    f->args.mode = S_IFREG | 01000;
+    f->args.mode = S_IFREG | GI_LINKTO_MODE;
     gi_dict_set_str(gi_fop_xdata(f), "glusterfs-internal-fop", "yes");
     for (unsigned i = 0; i < BRICKS; i++) {
       if (row[w].old >> i & 1)
