@@ -2,18 +2,14 @@
  *
  * When a rebalance says that names which are missing need not be searched.
  */
-#include "xlators/cluster/distribute/rebalance/rebalance.h"
+#include "xlators/cluster/distribute/rebalance/walk-fixture.h"
 
 #include "libglusterish/extension.h"
-#include "tests/unit/fake.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 
-#define KEY "trusted.glusterfs.dht"
-#define FILES 8
-#define FILE_GFID 10 /* of the first */
+#define FILES 8 /* the first has FILE_GFID */
 
 /* Two subvolumes: the first has all files, and they are locked. */
 static struct {
@@ -25,15 +21,6 @@ static struct {
   char told[16]; /* the root */
 } volume;
 static unsigned number[] = {0, 1};
-
-static void
-attr_of(struct gi_iatt *a, uint8_t gfid, uint32_t mode)
-{
-  memset(a, 0, sizeof(*a));
-  memset(a->gfid.b, gfid, sizeof(a->gfid.b));
-  a->mode = mode;
-  a->nlink = 1;
-}
 
 static unsigned
 number_of(const struct gi_fop *fop)
@@ -50,8 +37,7 @@ say_object(struct gi_fop *fop, void *arg)
   unsigned child = *(const unsigned *)arg, i;
 
   if (!fop->loc.name) {
-    attr_of(&fop->rsp.stat, 0, S_IFDIR | 0755);
-    fop->rsp.stat.gfid = gi_gfid_root;
+    root_of(&fop->rsp.stat);
     gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY, volume.layout[child], DI_LAYOUT_BYTES);
     return;
   }
@@ -125,17 +111,6 @@ say_mounts(struct gi_fop *fop, void *arg)
   fop->rsp.dict = gi_dict_new();
   gi_dict_set_bin(fop->rsp.dict, GI_MOUNTS_KEY, "", 0);
   gi_dict_set_int(fop->rsp.dict, GI_OTHER_MOUNTS_KEY, second ? volume.others : 0);
-}
-
-static void
-walk(void *arg)
-{
-  struct di_reb *r = arg;
-
-  r->base = gi_fop_new(r->d->x->graph, GI_FOP_IPC);
-  gi_window_init(&r->files, 1);
-  di_reb_walk(r);
-  gi_fop_unref(r->base);
 }
 
 /* The number that the root was told, and that the layouts bear; 0: none. */

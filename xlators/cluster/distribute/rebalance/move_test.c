@@ -3,17 +3,12 @@
  * A rebalance between two fake subvolumes: what is done to the target of a file,
  * in which order, and when the walk ends.
  */
-#include "xlators/cluster/distribute/rebalance/rebalance.h"
+#include "xlators/cluster/distribute/rebalance/walk-fixture.h"
 
 #include "libglusterish/bigendian.h"
 #include "libglusterish/extension.h"
-#include "tests/unit/fake.h"
 
 #include <dirent.h>
-#include <errno.h>
-
-#define KEY "trusted.glusterfs.dht"
-#define FILE_GFID 9
 
 static bool half_marked;   /* the source has the bits, and not the name of its target */
 static uint32_t last_mode; /* of the target */
@@ -28,15 +23,6 @@ note(char what)
   done[len] = what;
 }
 
-static void
-attr_of(struct gi_iatt *a, uint8_t gfid, uint32_t mode)
-{
-  memset(a, 0, sizeof(*a));
-  memset(a->gfid.b, gfid, sizeof(a->gfid.b));
-  a->mode = mode;
-  a->nlink = 1;
-}
-
 /* The root; a file on the first subvolume, of which the second has a linkto file. */
 static void
 say_what_is_there(struct gi_fop *fop, void *arg)
@@ -45,8 +31,7 @@ say_what_is_there(struct gi_fop *fop, void *arg)
   const char *to = target ? "child-0" : "child-1";
 
   if (!fop->loc.name) {
-    attr_of(&fop->rsp.stat, 0, S_IFDIR | 0755);
-    fop->rsp.stat.gfid = gi_gfid_root;
+    root_of(&fop->rsp.stat);
     return;
   }
   attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? GI_LINKTO_MODE : marked || half_marked ? 0644 | DI_MOVING : 0644));
@@ -180,17 +165,6 @@ say_listing(struct gi_fop *fop, void *arg)
     gi_dirents_add(&fop->rsp.entries, &e, fop);
   }
   fop->rsp.ret = (int32_t)fop->rsp.entries.count;
-}
-
-static void
-walk(void *arg)
-{
-  struct di_reb *r = arg;
-
-  r->base = gi_fop_new(r->d->x->graph, GI_FOP_IPC);
-  gi_window_init(&r->files, 1);
-  di_reb_walk(r);
-  gi_fop_unref(r->base);
 }
 
 static uint8_t layout[2][DI_LAYOUT_BYTES];
@@ -415,8 +389,7 @@ say_root(struct gi_fop *fop, void *arg)
   struct di_range r = {0, by_user, child ? 0x10000000 : 0, child ? 0xffffffff : 0x0fffffff, 0};
   uint8_t bytes[DI_LAYOUT_BYTES];
 
-  attr_of(&fop->rsp.stat, 0, S_IFDIR | 0755);
-  fop->rsp.stat.gfid = gi_gfid_root;
+  root_of(&fop->rsp.stat);
   di_range_encode(&r, bytes);
   gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY, bytes, sizeof(bytes));
 }
@@ -459,8 +432,7 @@ say_stray(struct gi_fop *fop, void *arg)
   uint8_t bytes[DI_LAYOUT_BYTES];
 
   if (!fop->loc.name) {
-    attr_of(&fop->rsp.stat, 0, S_IFDIR | 0755);
-    fop->rsp.stat.gfid = gi_gfid_root;
+    root_of(&fop->rsp.stat);
     di_range_encode(&r, bytes);
     gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY, bytes, sizeof(bytes));
   } else if (child == 2 || (child == 0 && file_at == 1)) {
