@@ -59,6 +59,25 @@ test_vectors(void **state)
   di_munge_finish(&m);
 }
 
+/* Every length up to four blocks, and longer than a byte counts; all bytes. The sum is that of another program, which has the vectors above. */
+static void
+test_lengths(void **state)
+{
+  static const size_t longer[] = {255, 256, 300};
+  char bytes[300];
+  uint32_t sum = 0;
+
+  for (size_t k = 0; k < 65 + GI_ARRAY_LEN(longer); k++) {
+    size_t len = k < 65 ? k : longer[k - 65];
+
+    for (size_t i = 0; i < len; i++)
+      bytes[i] = (char)(7 * len + 3 * i);
+    sum = sum * 31 + di_hash_bytes(bytes, len);
+  }
+  assert_int_equal(di_hash_bytes("", 0), 0x884774a2);
+  assert_int_equal(sum, 0x016af27d);
+}
+
 /* The pattern that is not compiled says of every name what it says as an option. */
 static void
 test_default_pattern(void **state)
@@ -102,6 +121,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_vectors),
+      cmocka_unit_test(test_lengths),
       cmocka_unit_test(test_default_pattern),
       cmocka_unit_test(test_options),
   };
