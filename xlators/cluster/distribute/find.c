@@ -219,14 +219,15 @@ static void
 read_range(struct di *d, const struct di_found *f, uint64_t child, const struct di_layout *old, struct di_range *r)
 {
   struct gi_fop *reply = reply_of(f, child);
+  char text[GI_UUID_TEXT];
   const void *bytes;
   uint32_t len;
 
   *r = (struct di_range){.err = ENODATA};
   if (reply->rsp.ret >= 0 && S_ISDIR(reply->rsp.stat.mode)) {
     if (gi_dict_get_bin(reply->rsp.xdata, d->layout_key, &bytes, &len) && !di_range_decode(r, bytes, len))
-      gi_log(GI_LOG_WARNING, d->x->name, GI_MSG_DISTRIBUTE + 1, "%s: the layout of a directory on it is damaged",
-             d->x->children[child]->name);
+      gi_log(GI_LOG_WARNING, d->x->name, GI_MSG_DISTRIBUTE + 1, "%s: what it has of the layout of the directory %s is damaged",
+             d->x->children[child]->name, gi_gfid_text(&reply->rsp.stat.gfid, text));
     return;
   }
   if (f->absent >> child & 1) {

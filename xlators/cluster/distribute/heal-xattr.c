@@ -111,7 +111,7 @@ di_heal_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, uns
       err = remove_others(d, fop, gfid, (unsigned)i, want);
   }
   if (!err && mark)
-    err = di_mark(d, fop, gfid, from, -mark);
+    err = di_mark(d, fop, gfid, from, (int32_t)(0u - (uint32_t)mark)); /* the smallest number has no other sign */
   gi_dict_unref(&want);
   GI_IGNORE(err); /* the mark stays: the next lookup tries again */
 }
