@@ -63,6 +63,31 @@ ok "they are removed" rm "$M"/d/l*
 ok "a symbolic link" ln -s d/g1 "$M/link"
 is "$(cat "$M/link")" "new 1" "leads to its target"
 
+# ---- attributes that nobody can have written ----
+
+X=$M/damaged
+mkdir "$X"
+for i in $(seq 20); do echo "$i" >"$X/f$i" && mv "$X/f$i" "$X/g$i" || break; done
+was=$(cd "$X" && md5sum g* | sort -k2)
+set_on() { setfattr -h -n "trusted.glusterfs.dht$1" -v "$2" "${@:3}"; }
+mapfile -t linktos < <(find "$WORK"/b?/damaged -type f -perm 1000)
+home_of() { n=${1#"$WORK/b"} && echo "t-client-$((${n%%/*} - 1))"; }
+for damage in 0x00 0x00000000000000070000000000000000ffffffff 0x000000000000000100000000ffffffff 0x00000000000000000000000000000000 0x0000000000000000ffffffff00000000; do
+  unmount "$M"
+  set_on '' $damage "$WORK/b1/damaged"
+  set_on .mds 0x80000000 "$WORK"/b?/damaged
+  set_on .linkto "$(home_of "${linktos[0]}")" "${linktos[0]}" # to itself
+  set_on .linkto nobody "${linktos[@]:1}"
+  must "it is mounted again" mount_it
+  for i in $(seq 20); do cat "$X/g$i" >/dev/null; done # by name, not from a listing
+  is "$(cd "$X" && md5sum g* | sort -k2)" "$was" "every file is there with a layout of $damage"
+  is "$(ls "$X" | wc -l)" 20 "and once"
+done
+is "$(for n in 1 2 3 4; do layout "$WORK/b$n/damaged"; echo; done | cut -c 17- | sort | tr '\n' ' ')" \
+  "000000003ffffffe 3fffffff7ffffffd 7ffffffebffffffc bffffffdffffffff " "the directory has a layout that covers all hashes"
+is "$(for f in "${linktos[@]}"; do linkto "$f" && echo; done | grep -vc '^t-client-[0-3]$')" 0 "and its linkto files lead somewhere"
+ok "it goes" rm -r "$X"
+
 # ---- directories ----
 
 ok "a tree" mkdir -p "$M/a/b/c/e"
