@@ -4,6 +4,7 @@
 # renames and removes what the other made. With their bricks and with ours.
 . "$(dirname "$0")/../functional/lib.sh"
 . "$(dirname "$0")/bricks.sh"
+. "$(dirname "$0")/tree.sh"
 require_glusterfs
 
 client_volfile() {
@@ -24,20 +25,6 @@ state_of() {
       sed "s/^/$i /"
   done
 }
-# A tree with all that leaves linkto files.
-make_tree() {
-  local t=$1 i
-  mkdir -p "$t/sub/deep" "$t/.hid"
-  for i in $(seq 30); do echo "$i" >"$t/f$i"; done
-  for i in $(seq 10); do mv "$t/f$i" "$t/moved-$i"; done
-  for i in 11 12 13 14 15; do ln "$t/f$i" "$t/link-$i"; done
-  for i in 16 17 18 19 20; do mv "$t/f$i" "$t/f$((i + 5))"; done
-  for i in $(seq 8); do echo "$i" >"$t/sub/deep/.rsync-$i.Xy1Ab" && mv "$t/sub/deep/.rsync-$i.Xy1Ab" "$t/sub/deep/rsync-$i"; done
-  ln -s f1 "$t/symlink"
-  mv "$t/sub/deep" "$t/deep2"
-  rm "$t/f26" "$t/moved-1"
-  chmod 0751 "$t/deep2"
-}
 # Bricks, which their client names in the order of the answers, and the parts of the layout.
 places() {
   local i value
@@ -48,7 +35,6 @@ places() {
     echo
   done
 }
-contents() { (cd "$1" && find . -type f | LC_ALL=C sort | xargs md5sum && find . -printf '%y %m %n %p\n' | grep -v ' \.$' | LC_ALL=C sort -k4); }
 
 for kind in real ours; do
   must "bricks start ($kind)" interop_begin $kind
