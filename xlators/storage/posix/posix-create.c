@@ -196,6 +196,9 @@ making_end(struct making *m, struct posix_at at)
   struct gi_fop *fop = m->fop;
   int err = posix_node_stat(m->op, NODE_OBJ, at, &fop->rsp.stat);
 
+  if (!err && m->handle_made)
+    posix_known_made(m->op, &m->parent);
+
   if (!err)
     err = posix_node_stat(m->op, NODE_PARENT, (struct posix_at){m->dirfd, ""}, &fop->rsp.post);
   return err ? posix_err(m->op, err) : posix_ok(m->op, 0);
@@ -497,6 +500,7 @@ posix_run_put(struct posix_op *op)
 
   if (n < 0 || (size_t)n < fop->payload.len)
     return posix_err(op, n < 0 ? errno : ENOSPC);
+  op->known = NULL;
   for (uint32_t i = 0; i < gi_dict_count(fop->args.dict); i++) {
     const struct gi_pair *pair = gi_dict_at(fop->args.dict, i);
     uint32_t len;

@@ -63,6 +63,17 @@ describe_outside(struct gi_dirent *e, const struct stat *st)
   e->ino = e->stat.ino = UINT64_MAX;
 }
 
+/* The reactor puts them in at the end. */
+static bool
+times_are_known(const struct posix_op *op, const struct gi_gfid *gfid)
+{
+  struct gi_inode *inode = op->on_worker ? NULL : gi_inode_find(op->fop->graph, gfid);
+  bool known = inode && posix_inode_of(op->p, inode)->md_state == MD_PRESENT;
+
+  gi_inode_unref(&inode);
+  return known;
+}
+
 /* Attributes and requested keys of one entry; whatever fails leaves them out and the client looks it up. */
 static void
 describe(struct posix_op *op, struct gi_dirent *e)
@@ -81,7 +92,7 @@ describe(struct posix_op *op, struct gi_dirent *e)
     return;
   posix_iatt(&st, &gfid, &e->stat);
   e->ino = e->stat.ino;
-  if (op->p->cfg.ctime && posix_md_read(op->p, at, &t) == MD_PRESENT) {
+  if (op->p->cfg.ctime && !times_are_known(op, &gfid) && posix_md_read(op->p, at, &t) == MD_PRESENT) {
     e->stat.ctime = t.c;
     e->stat.mtime = t.m;
     e->stat.atime = t.a;

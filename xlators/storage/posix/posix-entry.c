@@ -93,6 +93,7 @@ found(struct posix_op *op, struct posix_at at, const struct stat *st)
   if (st->st_dev == op->p->gl_dev && st->st_ino == op->p->gl_ino)
     return posix_err(op, ENOENT); /* the housekeeping directory, reached by a trick */
   posix_node_known(op, NODE_OBJ, at);
+  posix_known_stat(op, &op->node[NODE_OBJ].gfid, st);
   posix_iatt(st, &op->node[NODE_OBJ].gfid, &fop->rsp.stat);
   if (fop->xdata)
     posix_fill(op, fop->xdata, at, st, &op->node[NODE_OBJ].gfid, &fop->rsp.xdata);

@@ -24,7 +24,8 @@ struct filling {
   struct gi_dict **out;
   char *list; /* the object's names, if listed */
   ssize_t list_len;
-  size_t bytes; /* of names and values found */
+  size_t bytes;              /* of names and values found */
+  struct posix_known *known; /* may be NULL */
 };
 
 static struct gi_dict *
@@ -38,8 +39,10 @@ out(struct filling *f)
 static void
 read_list(struct filling *f)
 {
-  if (!f->list)
-    f->list_len = posix_at_list_alloc(f->op->p, f->at, &f->list);
+  if (f->list)
+    return;
+  f->list_len = posix_at_list_alloc(f->op->p, f->at, &f->list);
+  posix_known_list(f->known, f->list, f->list_len);
 }
 
 static bool
@@ -54,26 +57,36 @@ listed(struct filling *f, const char *name)
   return false;
 }
 
+static bool
+times_are_known(const struct filling *f, const char *name)
+{
+  const struct posix_node *n = &f->op->node[NODE_OBJ];
+
+  return strcmp(name, KEY_MDATA) == 0 && n->md_state == MD_PRESENT && gi_gfid_equal(&n->gfid, f->gfid);
+}
+
 static void
 fill_one(struct filling *f, const char *name)
 {
-  const struct posix_node *n = &f->op->node[NODE_OBJ];
   GI_CLEANUP_FREE char *value = NULL;
+  char known[POSIX_KNOWN_VALUE];
   ssize_t len;
 
-  if (strcmp(name, KEY_MDATA) == 0 && n->md_state == MD_PRESENT && gi_gfid_equal(&n->gfid, f->gfid)) {
+  if (times_are_known(f, name)) {
     uint8_t raw[MDATA_DISK];
 
-    posix_md_encode(&n->times, raw);
+    posix_md_encode(&f->op->node[NODE_OBJ].times, raw);
     gi_dict_set_bin(out(f), name, raw, sizeof(raw));
     return;
   }
-  if (!listed(f, name))
-    return;
-  len = posix_at_get_alloc(f->op->p, f->at, name, &value);
+  if (!posix_known_get(f->known, name, known, sizeof(known), &len)) {
+    len = listed(f, name) ? posix_at_get_alloc(f->op->p, f->at, name, &value) : -1;
+    if (len >= 0 || (!f->list && errno == ENODATA))
+      posix_known_put(f->known, name, value, len);
+  }
   if (len < 0)
     return;
-  gi_dict_set_bin(out(f), name, value, (uint32_t)len);
+  gi_dict_set_bin(out(f), name, value ? value : known, (uint32_t)len);
   f->bytes += (size_t)len + strlen(name);
 }
 
@@ -207,20 +220,32 @@ fill_key(struct filling *f, const struct gi_pair *pair)
   }
 }
 
+static bool
+asks_the_disk(const struct filling *f, const char *key)
+{
+  char value[POSIX_KNOWN_VALUE];
+  ssize_t n;
+
+  return posix_key_is_xattr(key) && !times_are_known(f, key) && !posix_known_get(f->known, key, value, sizeof(value), &n);
+}
+
 void
 posix_fill(struct posix_op *op, const struct gi_dict *req, struct posix_at at, const struct stat *st,
            const struct gi_gfid *gfid, struct gi_dict **reply)
 {
-  struct filling f = {.op = op, .at = at, .st = st, .gfid = gfid, .out = reply};
+  struct gi_inode *inode = posix_known_of(op, gfid, st);
+  struct filling f = {
+      .op = op, .at = at, .st = st, .gfid = gfid, .out = reply, .known = inode ? &posix_inode_of(op->p, inode)->known : NULL};
   unsigned names = 0;
 
   for (uint32_t i = 0; i < gi_dict_count(req); i++)
-    names += posix_key_is_xattr(gi_dict_at(req, i)->key);
+    names += asks_the_disk(&f, gi_dict_at(req, i)->key);
   if (names >= LIST_WORTH)
     read_list(&f);
   for (uint32_t i = 0; i < gi_dict_count(req); i++)
     fill_key(&f, gi_dict_at(req, i));
   gi_free(f.list);
+  gi_inode_unref(&inode);
 }
 
 void
@@ -279,7 +304,6 @@ posix_xattr_initial(struct posix_op *op, struct posix_at at)
   const char *guard = NULL;
 
   gi_dict_get_str(xdata, "glusterfs.preop.parent.key", &guard);
-  op->blank = true;
   for (uint32_t i = 0; i < gi_dict_count(xdata); i++) {
     const struct gi_pair *pair = gi_dict_at(xdata, i);
     const uint8_t *value;
@@ -291,7 +315,6 @@ posix_xattr_initial(struct posix_op *op, struct posix_at at)
       continue;
     if (guard && strcmp(pair->key, guard) == 0)
       continue; /* it described the parent and was used up */
-    op->blank = false;
     if (posix_at_set(op->p, at, pair->key, value, len, 1 /* create */) < 0)
       return errno;
   }

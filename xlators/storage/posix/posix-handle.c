@@ -51,6 +51,8 @@ posix_entry_read(const struct posix_op *op, struct posix_at at, struct stat *st,
   for (int tries = 0; tries < 100; tries++) {
     if (posix_at_stat(op->p, at, st) < 0)
       return errno;
+    if (posix_known_gfid(op, st, gfid))
+      return 0;
 
     int err = posix_gfid_read(op->p, at, gfid);
 

@@ -135,6 +135,7 @@ janitor_done(struct gi_work *w)
     GI_CHECK(j->p, POSIX_MAGIC);
     GI_ASSERT(j->p->janitor == j); /* one at a time */
     j->p->janitor = NULL;
+    posix_numbers_forget(j->p);
     arm(j->p);
   }
   gi_fs_close(j->disk.fs, j->landfill_fd);

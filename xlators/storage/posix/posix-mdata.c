@@ -381,6 +381,8 @@ posix_md_flush(struct posix *p, struct posix_inode *pi, int fd)
   mark_clean(pi);
   pi->md_disk = err ? (struct posix_times){0} : pi->times;
   p->metrics.mdata_writes++;
+  if (!err)
+    posix_known_touched(p, pi);
   if (err && err != ENOENT && err != ESTALE)
     gi_log(GI_LOG_WARNING, p->name, GI_MSG_POSIX + 11, "cannot write the times of %s: %s",
            gi_gfid_text(&pi->self->gfid, (char[GI_UUID_TEXT]){0}), strerror(err));

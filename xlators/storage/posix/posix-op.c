@@ -306,6 +306,7 @@ op_finish(struct posix_op *op)
   if (op->new_fd >= 0)
     gi_fs_close(op->p->fs, op->new_fd); /* nobody took it */
   gi_buf_unref(&op->buf);
+  gi_inode_unref(&op->known_of);
   gi_free(op->scratch);
   op->scratch = NULL;
   op->magic = 0;

@@ -622,6 +622,7 @@ object_gone(struct posix_op *op, const struct gi_gfid *gfid, bool parked)
     posix_unpark(op->p, gfid);
   if (pi) {
     pi->unlinked |= parked && open; /* two may have taken the last names at once, and one parked it */
+    posix_known_gone(op->p, pi);
     posix_dir_drop(op->p, pi);
     if (!open) {
       posix_md_forget(op->p, pi);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this process knows of open files and directories without asking the disk:
- * their attributes, and the counters of replication. Whatever changes an object
+ * What this process knows of the attributes of open files and directories without
+ * asking the disk. Whatever changes an object
  * comes by here, so what one operation found at its end is what the next one
  * begins with. Only operations on the reactor look and note. One on a worker asks
  * the disk, and when it ends, what was known before is forgotten. What somebody
@@ -82,21 +82,22 @@ changes_attributes(enum gi_fop_kind kind)
   return gi_fop_table[kind].classes & GI_CLASS_WRITE && kind != GI_FOP_XATTROP && kind != GI_FOP_FXATTROP;
 }
 
+/* Attributes by name, also of what was there before: MKNOD may find a file and give it another name. */
 static bool
-changes_counters(enum gi_fop_kind kind)
+changes_names(enum gi_fop_kind kind)
 {
   return kind == GI_FOP_XATTROP || kind == GI_FOP_FXATTROP || kind == GI_FOP_SETXATTR || kind == GI_FOP_FSETXATTR ||
-         kind == GI_FOP_REMOVEXATTR || kind == GI_FOP_FREMOVEXATTR;
+         kind == GI_FOP_REMOVEXATTR || kind == GI_FOP_FREMOVEXATTR || kind == GI_FOP_MKNOD || kind == GI_FOP_PUT;
 }
 
 /* All that is known of an object, but what this operation has found at its end. */
 static void
 forget(struct posix_op *op, const struct posix_node *n)
 {
-  bool attributes = changes_attributes(op->fop->kind), counters = changes_counters(op->fop->kind);
+  bool attributes = changes_attributes(op->fop->kind), names = changes_names(op->fop->kind);
   const struct posix_seen *after = op->fop->rsp.ret >= 0 ? n->after : NULL;
   struct gi_inode *inode = gi_inode_find(op->fop->graph, &n->gfid);
-  GI_ASSERT(!op->on_worker || (!n->after && !op->counts));
+  GI_ASSERT(!op->on_worker || (!n->after && !op->known));
   struct posix_dir *dir = gi_gfid_is_root(&n->gfid) ? op->p->root_dir : inode ? posix_inode_of(op->p, inode)->dir : NULL;
 
   if (attributes && dir && &dir->seen != after)
@@ -107,17 +108,17 @@ forget(struct posix_op *op, const struct posix_node *n)
 
       if (attributes && &pf->seen != after)
         pf->seen.since = 0;
-      if (counters && &pf->counts != op->counts)
-        posix_counts_forget(&pf->counts);
     }
+  if (inode && names && &posix_inode_of(op->p, inode)->known != op->known)
+    posix_known_forget(&posix_inode_of(op->p, inode)->known);
   gi_inode_unref(&inode);
 }
 
 void
 posix_seen_finish(struct posix_op *op)
 {
-  if (op->counts && op->fop->rsp.ret < 0)
-    op->counts = NULL;
+  if (op->fop->rsp.ret < 0)
+    op->known = NULL;
   for (int i = 0; i < NODE_COUNT; i++)
     if (!gi_gfid_is_none(&op->node[i].gfid))
       forget(op, &op->node[i]);
@@ -131,76 +132,18 @@ posix_seen_moves(struct posix_op *op)
       op->node[i].after->since = 0;
     op->node[i].after = NULL;
   }
-  if (op->counts)
-    posix_counts_forget(op->counts);
-  op->counts = NULL;
+  if (op->known)
+    posix_known_forget(op->known);
+  op->known = NULL;
+  gi_inode_unref(&op->known_of);
   GI_ASSERT(!op->opened.since);
 }
 
 void
 posix_seen_opened(struct posix_op *op, struct posix_fd *pf)
 {
-  GI_ASSERT(pf->open && !pf->counts.values);
+  GI_ASSERT(pf->open);
   if (op->on_worker || op->fop->rsp.ret < 0)
     return;
   pf->seen = op->opened;
-  if (op->blank)
-    pf->counts = (struct posix_counts){gi_now_about(op->x->reactor), gi_dict_new(), true};
-}
-
-/* ---- counters ---- */
-
-struct posix_counts *
-posix_counts_of(struct posix_op *op)
-{
-  struct posix_fd *pf = op->on_worker || op->fop->args.flags != GI_XATTROP_ADD32 ? NULL : open_file(op, op->fd);
-  struct posix_counts *c = pf ? &pf->counts : NULL;
-
-  if (!c)
-    return NULL;
-  if (!is_young(op, c->since))
-    posix_counts_forget(c);
-  if (!c->values)
-    *c = (struct posix_counts){gi_now_about(op->x->reactor), gi_dict_new(), false};
-  GI_ASSERT(!op->counts && c->values);
-  op->counts = c;
-  return c;
-}
-
-bool
-posix_counts_get(const struct posix_counts *c, const char *key, void *value, size_t size, ssize_t *n)
-{
-  const void *have;
-  uint32_t len;
-
-  if (!c)
-    return false;
-  GI_ASSERT(c->values && key);
-  if (!gi_dict_get_bin(c->values, key, &have, &len)) {
-    *n = -1;
-    errno = ENODATA;
-    return c->blank;
-  }
-  if (len > size)
-    return false;
-  GI_PROBE("posix: a counter is known from the last change");
-  memcpy(value, have, len);
-  *n = len ? (ssize_t)len : -1;
-  errno = ENODATA;
-  return true;
-}
-
-void
-posix_counts_put(struct posix_counts *c, const char *key, const void *value, size_t len)
-{
-  if (c)
-    gi_dict_set_bin(c->values, key, value, (uint32_t)len);
-}
-
-void
-posix_counts_forget(struct posix_counts *c)
-{
-  GI_ASSERT(c->values || !c->blank);
-  gi_dict_unref(&c->values);
-  *c = (struct posix_counts){0};
 }

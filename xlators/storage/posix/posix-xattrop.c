@@ -119,8 +119,8 @@ decode_flags(uint32_t flags)
 /* What is known of the counters: from the last time; and the names that the object has, asked for once where many counters are: most are
  * not there. */
 struct names {
-  struct posix_counts *counts; /* may be NULL */
-  char *list;                  /* owned; NULL: not asked for */
+  struct posix_known *known; /* may be NULL */
+  char *list;                /* owned; NULL: not asked for */
   ssize_t len;
 };
 
@@ -128,25 +128,27 @@ struct names {
 #define COUNTER_MAX 64 /* bytes of a usual one */
 
 static bool
-all_known(const struct posix_counts *c, const struct gi_dict *dict)
+all_known(const struct posix_known *k, const struct gi_dict *dict)
 {
   uint8_t value[COUNTER_MAX];
   ssize_t n;
 
   for (uint32_t i = 0; i < gi_dict_count(dict); i++)
-    if (!posix_counts_get(c, gi_dict_at(dict, i)->key, value, sizeof(value), &n))
+    if (!posix_known_get(k, gi_dict_at(dict, i)->key, value, sizeof(value), &n))
       return false;
   return true;
 }
 
 static struct names
-names_of(struct posix_op *op, struct posix_at at)
+names_of(struct posix_op *op, struct posix_at at, const struct stat *st)
 {
   const struct gi_dict *dict = op->fop->args.dict;
-  struct names n = {.counts = posix_counts_of(op)};
+  struct names n = {.known = posix_known_counts(op, st)};
 
-  if (gi_dict_count(dict) >= LIST_WORTH && !all_known(n.counts, dict))
-    n.len = posix_at_list_alloc(op->p, at, &n.list);
+  if (gi_dict_count(dict) < LIST_WORTH || all_known(n.known, dict))
+    return n;
+  n.len = posix_at_list_alloc(op->p, at, &n.list);
+  posix_known_list(n.known, n.list, n.len);
   return n;
 }
 
@@ -194,7 +196,7 @@ one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, str
     return EPERM;
   have = gi_zalloc(len);
   errno = ENODATA;
-  if (!posix_counts_get(names->counts, pair->key, have, len, &n))
+  if (!posix_known_get(names->known, pair->key, have, len, &n))
     n = is_absent(names, pair->key) ? -1 : posix_at_get(op->p, at, pair->key, have, len);
   if (n < 0 && errno != ENODATA && (errno != ERANGE || a.replace))
     return errno;
@@ -213,7 +215,7 @@ one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, str
       return errno;
     n = (ssize_t)len;
   }
-  posix_counts_put(names->counts, pair->key, have, n < 0 ? 0 : len);
+  posix_known_put(names->known, pair->key, have, n < 0 ? -1 : (ssize_t)len);
   gi_dict_set_bin(op->fop->rsp.dict, pair->key, have, (uint32_t)len);
   return 0;
 }
@@ -260,7 +262,7 @@ posix_run_xattrop(struct posix_op *op)
   const struct gi_dict *dict = fop->args.dict;
   struct array_op a = decode_flags(fop->args.flags);
   struct posix_at at;
-  struct stat st;
+  struct stat st = {0};
   int err;
 
   if (posix_is_durable(op) && !op->on_worker && op->p->cfg.engine != ENGINE_INLINE)
@@ -272,7 +274,7 @@ posix_run_xattrop(struct posix_op *op)
     posix_md_write(op, at, &op->times);
   fop->rsp.dict = gi_dict_new();
 
-  struct names names = names_of(op, at);
+  struct names names = names_of(op, at, st.st_ino ? &st : NULL);
 
   for (uint32_t i = 0; !err && i < gi_dict_count(dict); i++) {
     err = one_key(op, at, gi_dict_at(dict, i), a, &names);
@@ -299,6 +301,8 @@ posix_finish_xattrop(struct posix_op *op)
   if (inode) {
     posix_inode_of(op->p, inode)->counted++;
     posix_md_wrote(op, posix_inode_of(op->p, inode));
+    if (op->known)
+      posix_known_touched(op->p, posix_inode_of(op->p, inode));
   }
   gi_inode_unref(&inode);
   posix_finish_counts(op);

@@ -347,6 +347,7 @@ posix_destroy(struct posix *p)
   }
   gi_free(p->brick);
   gi_free(p->hash);
+  gi_free(p->numbers);
   gi_free(p->hostname);
   gi_free(p->node_uuid);
   gi_free(p);
@@ -367,6 +368,7 @@ posix_init(struct gi_xlator *x, struct gi_error *err)
   p->name = x->name;
   p->brick = gi_strdup(o->directory);
   p->hash = posix_hash_new();
+  p->numbers = posix_numbers_new();
   p->root_fd = p->gl_fd = p->unlink_fd = p->landfill_fd = p->health_dir = p->health_file = -1;
   gi_list_init(&p->dirs);
   gi_list_init(&p->astray);
@@ -480,6 +482,7 @@ posix_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
   posix_md_flush(p, pi, -1);
   if (pi->unlinked)
     posix_unpark(p, &inode->gfid);
+  posix_known_gone(p, pi);
   posix_dir_drop(p, pi);
   pi->magic = 0;
 }
@@ -539,7 +542,6 @@ posix_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
     return;
   GI_ASSERT(pf->fd >= 0 && fd->inode);
   pf->open = false;
-  posix_counts_forget(&pf->counts);
   pi = posix_inode_of(p, fd->inode);
   if (pi->unlinked && fd->abandoned) { /* its client may come back for it */
     pi->unlinked = false;
@@ -551,6 +553,7 @@ posix_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
     posix_unpark(p, &fd->inode->gfid);
     pi->unlinked = false;
     posix_md_forget(p, pi);
+    posix_known_gone(p, pi);
     posix_lost_let_go(pi);
     last = true;
   }

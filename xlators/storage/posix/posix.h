@@ -39,6 +39,7 @@
 #define POSIX_BIG_FILE (64u << 20) /* removing or cutting more than this may take long */
 #define POSIX_IO_MAX (4u << 20)    /* largest READ served */
 #define POSIX_XATTR_MAX 65536
+#define POSIX_KNOWN_VALUE 64 /* shorter values of attributes are kept in memory; a counter has 12 bytes */
 /* Bytes of names and values in a list of attributes. A longer list leaves users' values empty. A healer would copy the empty values, so it
  * gets E2BIG instead, beyond a larger limit. */
 #define POSIX_LIST_MAX (1u << 20)
@@ -96,11 +97,21 @@ struct posix_seen {
   struct stat st;
 };
 
-/* Counters of an open file, as they are on its disk (posix-seen.c). */
-struct posix_counts {
-  uint64_t since;         /* as above */
-  struct gi_dict *values; /* owned; attribute to value, an empty one where it is absent; NULL: nothing is known */
-  bool blank;             /* what is not in `values` is absent */
+enum posix_known_scope {
+  KNOWN_SOME,
+  KNOWN_MADE,  /* of those that only requests make, the others are absent */
+  KNOWN_PLAIN, /* and there are no ACLs */
+  KNOWN_ALL,   /* all others are absent */
+};
+
+/* An object's number and attributes by name, as they are on its disk (posix-known.c). */
+struct posix_known {
+  ino_t ino;             /* 0: not known */
+  struct timespec until; /* what is known holds while the ctime is not later */
+  uint64_t since;        /* gi_now_about of when the disk told them, or that they hold; 0: no attribute is known */
+  char *names;           /* owned; names, and what is known of each */
+  uint16_t used;         /* bytes of them */
+  enum posix_known_scope scope;
 };
 
 /* An open directory, shared by the cache and the operations that use it now. */
@@ -124,6 +135,7 @@ struct posix_inode {
   struct gi_list fsyncs;   /* struct posix_op.wait: joined the next fsync */
   struct posix_op *fsync;  /* the one under way */
   struct posix_dir *dir;
+  struct posix_known known;
   struct posix_times times, md_disk; /* md_disk: as written to the xattr last; zero: not known */
   uint32_t counted;                  /* changes of changelog counters */
   uint32_t settled;                  /* 1 + the value of `counted` that has reached the disk; 0: unknown */
@@ -156,7 +168,6 @@ struct posix_fd {
   struct posix_pieces stream; /* start, end: filled by large writes, likewise */
   bool writing_out;           /* some of that is being handed over */
   struct posix_seen seen;
-  struct posix_counts counts;
 };
 
 enum { NODE_OBJ, NODE_PARENT, NODE_PARENT2, NODE_VICTIM, NODE_COUNT };
@@ -190,7 +201,8 @@ struct posix_at {
 enum posix_run { RUN_DONE, RUN_MOVE /* would block: again on a worker or through io_uring */ };
 
 struct posix_uring;
-struct posix_hash; /* posix-handle.c: which directories of handles are there */
+struct posix_hash;    /* posix-handle.c: which directories of handles are there */
+struct posix_numbers; /* posix-known.c */
 
 /* fop_bytes */
 struct posix_op {
@@ -228,7 +240,6 @@ struct posix_op {
   bool wrote;       /* `times` are in the object's xattr */
   bool existed;     /* CREATE opened an existing object */
   bool has_content; /* OPEN, LOOKUP: `buf` has the whole file */
-  bool blank;       /* the new object has no attributes from the request */
   bool far;         /* the way to a directory is too long for the reactor: again on a worker */
   bool deeper;      /* RENAME: a directory may have moved to another depth */
   uint32_t moves;   /* posix.moves when the operation began */
@@ -256,9 +267,10 @@ struct posix_op {
   void *scratch; /* gi_free'd at the end */
   size_t scratch_len;
   int32_t uring_res;
-  struct gi_fs_watch watch;    /* of its system calls */
-  struct posix_seen opened;    /* CREATE: the new file */
-  struct posix_counts *counts; /* XATTROP: of its descriptor, what it learns; on the reactor only */
+  struct gi_fs_watch watch;  /* of its system calls */
+  struct posix_seen opened;  /* CREATE: the new file */
+  struct posix_known *known; /* of the object, what the operation leaves as it is; on the reactor only */
+  struct gi_inode *known_of; /* whose that is; referenced */
   char hpath[POSIX_HPATH];
 };
 
@@ -308,6 +320,7 @@ struct posix {
   bool have_xattrat; /* the kernel has getxattrat(2) and friends */
   bool have_chmodat; /* and fchmodat2(2) */
   struct posix_hash *hash;
+  struct posix_numbers *numbers;
   uid_t euid; /* of this process */
   gid_t egid;
   struct posix_config cfg;
@@ -455,11 +468,27 @@ void posix_seen_after(struct posix_op *op, int which, struct posix_at at, const 
 void posix_seen_finish(struct posix_op *op);
 void posix_seen_moves(struct posix_op *op); /* it leaves the reactor: what it has noted so far does not count */
 void posix_seen_opened(struct posix_op *op, struct posix_fd *pf); /* finish of CREATE */
-struct posix_counts *posix_counts_of(struct posix_op *op);        /* run of XATTROP; NULL: ask the disk */
-/* False: not known. Else the bytes in *n, or -1 and errno. `c` may be NULL. */
-bool posix_counts_get(const struct posix_counts *c, const char *key, void *value, size_t size, ssize_t *n);
-void posix_counts_put(struct posix_counts *c, const char *key, const void *value, size_t len); /* len 0: it is absent */
-void posix_counts_forget(struct posix_counts *c);
+
+/* ---- posix-known.c: the same of numbers and of attributes by name ---- */
+struct posix_numbers *posix_numbers_new(void); /* for gi_free */
+void posix_numbers_forget(struct posix *p);
+/* run: the gfid of an object that looks like this; false: ask the disk. */
+bool posix_known_gfid(const struct posix_op *op, const struct stat *st, struct gi_gfid *gfid);
+/* run: what looks like this has that gfid; after a change, this is what it left. */
+void posix_known_stat(struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st);
+/* run: NODE_OBJ is new; `parent` is what its directory was before. */
+void posix_known_made(struct posix_op *op, const struct stat *parent);
+/* run: the inode, referenced, whose `known` is to be used and completed; it looks like `st`. NULL: ask the disk. */
+struct gi_inode *posix_known_of(struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st);
+/* run of XATTROP: the same; st NULL: it is open, and nobody has looked. */
+struct posix_known *posix_known_counts(struct posix_op *op, const struct stat *st);
+/* False: not known. Else the bytes in *n, or -1 and errno. `k` may be NULL. */
+bool posix_known_get(const struct posix_known *k, const char *name, void *value, size_t size, ssize_t *n);
+void posix_known_put(struct posix_known *k, const char *name, const void *value, ssize_t len); /* -1: it is absent */
+void posix_known_list(struct posix_known *k, const char *list, ssize_t len);                   /* all that there are */
+void posix_known_forget(struct posix_known *k);                                                /* the attributes */
+void posix_known_touched(struct posix *p, struct posix_inode *pi); /* we have just moved its ctime, and nothing that is known */
+void posix_known_gone(struct posix *p, struct posix_inode *pi);    /* the number is going to be free */
 
 /* ---- posix-mdata.c ---- */
 void posix_md_encode(const struct posix_times *t, uint8_t out[MDATA_DISK]);
