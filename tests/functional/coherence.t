@@ -8,6 +8,7 @@ start_glusterishd >/dev/null
 must "a volume is there" start_volume coherence 3
 must "it is mounted" mount_volume coherence "$WORK/a"
 must "it is mounted a second time" mount_volume coherence "$WORK/b"
+must "and with names that live long" mount_volume coherence "$WORK/n" --entry-timeout=60
 must "and with the write-back of the kernel" mount_volume coherence "$WORK/w" --kernel-writeback-cache=yes
 
 look() { timeout 300 python3 "$(dirname "$0")/coherence.py" "$1" "$WORK/a" "$WORK/${2:-b}" >"$WORK/$1.out" 2>&1 || echo "status $?" >>"$WORK/$1.out"; }
@@ -31,5 +32,10 @@ right "under flock neither" flock
 right "under locks of open file descriptions neither" ofd
 right "nor what is opened under a lock of another file" opened
 right "a counter under locks, written back by one of two, neither" writeback
+echo old >"$WORK/n/name" && ln "$WORK/n/name" "$WORK/n/keeps"
+echo new >"$WORK/b/new" && ln "$WORK/b/new" "$WORK/b/stays" && mv "$WORK/b/new" "$WORK/b/name"
+ok "a name that another mount has given to another file can be removed" rm "$WORK/n/name"
+ok "and is gone" test ! -e "$WORK/b/name"
+is "$(stat -c %h "$WORK/n/keeps" "$WORK/n/stays" | xargs)" "1 1" "each file has lost one name"
 right "two writers of an SQLite database lose no row" sqlite
 done_testing

@@ -217,16 +217,9 @@ static void
 unlink_done(struct gi_fop *fop, void *arg)
 {
   struct gi_xlator *x = arg;
-  struct bridge *b = bridge_of(x);
-  struct gi_loc was = {0};
 
-  if (fop->rsp.ret >= 0) {
-    gi_loc_copy(&was, &fop->loc);
-    node_find_named(b, &was);
-    if (was.inode)
-      node_changed(b, was.inode);
-    gi_loc_clear(&was);
-  }
+  if (fop->rsp.ret >= 0 && fop->loc.inode)
+    node_changed(bridge_of(x), fop->loc.inode);
   done_status(fop, arg);
 }
 
@@ -235,8 +228,12 @@ do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
   struct gi_fop *fop = entry_fop(req, parent, name, GI_FOP_UNLINK);
 
-  if (fop)
-    op_submit(bridge_of_req(req), fop, unlink_done);
+  if (!fop)
+    return;
+  node_find_named(bridge_of_req(req), &fop->loc); /* spares the layers below the question which file goes */
+  if (fop->loc.inode)                             /* ESTALE if it is another one by now: the kernel looks once more */
+    gi_dict_set_gfid(gi_fop_xdata(fop), GI_EXPECTED_KEY, &fop->loc.inode->gfid);
+  op_submit(bridge_of_req(req), fop, unlink_done);
 }
 
 static void

@@ -473,12 +473,12 @@ expect_locs(struct rig *r, uint32_t opcode, const char *from, const char *to, ui
 {
   struct fuse_rename2_in in = {.newdir = FUSE_ROOT_ID};
   struct gi_gfid seen[2] = {{{0xff}}, {{0xff}}}, want;
-  enum gi_fop_kind kind = opcode == FUSE_RMDIR ? GI_FOP_RMDIR : GI_FOP_RENAME;
+  enum gi_fop_kind kind = opcode == FUSE_RMDIR ? GI_FOP_RMDIR : opcode == FUSE_UNLINK ? GI_FOP_UNLINK : GI_FOP_RENAME;
   uint64_t unique;
 
   fake_script(r->s, 0, kind, (struct fake_reply){.fill = note_locs, .arg = seen});
-  unique = opcode == FUSE_RMDIR ? request(r, opcode, FUSE_ROOT_ID, from, strlen(from) + 1)
-                                : request_names(r, opcode, FUSE_ROOT_ID, &in, sizeof(in), from, to);
+  unique = to ? request_names(r, opcode, FUSE_ROOT_ID, &in, sizeof(in), from, to)
+              : request(r, opcode, FUSE_ROOT_ID, from, strlen(from) + 1);
   assert_int_equal(reply(r, unique), 0);
   memset(&want, n1, sizeof(want));
   assert_memory_equal(&seen[0], &want, sizeof(want));
@@ -497,6 +497,8 @@ test_victims_are_named(void **state)
   id = lookup(r, "d", &dir);
   lookup(r, "f", &file_a);
   expect_locs(r, FUSE_RMDIR, "d", NULL, 0xdd, 0);
+  expect_locs(r, FUSE_UNLINK, "nobody", NULL, 0, 0);
+  expect_locs(r, FUSE_UNLINK, "f", NULL, 0xaa, 0);
   expect_locs(r, FUSE_RENAME2, "f", "d", 0xaa, 0xdd);
   expect_locs(r, FUSE_RENAME2, "f", "nobody", 0xaa, 0);
   lookup(r, "e", &dir); /* somebody moved it: the old name is nobody's */
@@ -543,6 +545,19 @@ asked_to_keep(struct gi_fop *fop, void *arg)
 {
   assert_non_null(gi_dict_get(fop->xdata, GI_NOREPLACE_KEY));
   fop->rsp.stat = iatt_of(0xaa, 0);
+}
+
+/* What another mount has put there since is not what is to go: the kernel looks once more. */
+static void
+test_unlink_says_what_it_means(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  int another = ESTALE;
+
+  lookup(r, "f", &file_a);
+  fake_script(r->s, 0, GI_FOP_UNLINK, (struct fake_reply){.fill = unlink_expects, .arg = &another});
+  assert_int_equal(reply(r, request(r, FUSE_UNLINK, FUSE_ROOT_ID, "f", 2)), ESTALE);
+  rig_free(r);
 }
 
 static void
@@ -744,6 +759,7 @@ main(void)
       cmocka_unit_test(test_write_drops_setuid),
       cmocka_unit_test(test_small_ones),
       cmocka_unit_test(test_impossible_links),
+      cmocka_unit_test(test_unlink_says_what_it_means),
       cmocka_unit_test(test_rename_noreplace_at_once),
       cmocka_unit_test(test_rename_noreplace_races),
       cmocka_unit_test(test_rename_noreplace_is_named),
