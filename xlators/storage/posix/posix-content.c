@@ -34,14 +34,20 @@ overlay(const struct posix_op *op, struct gi_iatt *a)
     posix_md_overlay(&op->node[NODE_OBJ], a);
 }
 
+/* If nobody else is at work it is still what it was before it was opened: `found`. */
 static bool
-stat_opened(struct posix_op *op, struct gi_iatt *a)
+stat_opened(struct posix_op *op, const struct stat *found, struct gi_iatt *a)
 {
   struct stat st;
 
-  if (gi_fs_fstat(op->p->fs, op->new_fd, &st) < 0 || !S_ISREG(st.st_mode))
+  if (!found || op->on_worker || op->p->elsewhere) {
+    if (gi_fs_fstat(op->p->fs, op->new_fd, &st) < 0)
+      return false;
+    found = &st;
+  }
+  if (!S_ISREG(found->st_mode))
     return false;
-  posix_iatt(&st, &op->node[NODE_OBJ].gfid, a);
+  posix_iatt(found, &op->node[NODE_OBJ].gfid, a);
   return true;
 }
 
@@ -61,13 +67,14 @@ read_whole(struct posix_op *op, int fd)
 /* `pre` is what the file was before it was read and `stat` what it was after, without the times that the reactor knows of. An OPEN has
  * no use for them; they are taken away at the end. */
 enum posix_run
-posix_run_content(struct posix_op *op)
+posix_run_content(struct posix_op *op, const struct stat *found)
 {
   struct gi_reply *rsp = &op->fop->rsp;
   uint64_t max = 0;
 
   GI_ASSERT(op->new_fd >= 0);
-  if (!gi_dict_get_uint(op->fop->xdata, GI_CONTENT_KEY, &max) || op->fop->args.flags & O_TRUNC || !stat_opened(op, &rsp->pre))
+  if (!gi_dict_get_uint(op->fop->xdata, GI_CONTENT_KEY, &max) || op->fop->args.flags & O_TRUNC ||
+      !stat_opened(op, found, &rsp->pre))
     return posix_ok(op, 0);
   rsp->stat = rsp->pre;
   overlay(op, &rsp->pre);
@@ -79,7 +86,7 @@ posix_run_content(struct posix_op *op)
   op->has_content = read_whole(op, op->new_fd);
   if (!op->has_content && errno == EAGAIN && !op->on_worker)
     return RUN_MOVE; /* the client would ask next for what it has to wait for */
-  op->has_content = op->has_content && stat_opened(op, &rsp->stat) && rsp->stat.size == op->want;
+  op->has_content = op->has_content && stat_opened(op, found, &rsp->stat) && rsp->stat.size == op->want;
   return posix_ok(op, 0);
 }
 

@@ -86,7 +86,7 @@ posix_run_open(struct posix_op *op)
   struct stat st;
 
   if (op->new_fd >= 0) /* on the reactor; its content is cold */
-    return posix_run_content(op);
+    return posix_run_content(op, NULL);
 
   int flags = open_flags(op), err = posix_obj_at(op, &at, &st);
 
@@ -110,7 +110,7 @@ posix_run_open(struct posix_op *op)
   posix_node_known(op, NODE_OBJ, (struct posix_at){op->new_fd, ""});
   if (flags & (O_WRONLY | O_RDWR) && !(flags & O_TRUNC) && !posix_in_company(op))
     posix_seen_after(op, NODE_OBJ, (struct posix_at){op->new_fd, ""}, &st); /* a change comes next */
-  return posix_run_content(op);
+  return posix_run_content(op, &st);
 }
 
 /* OPEN, OPENDIR, CREATE: the descriptor becomes the fd's. */

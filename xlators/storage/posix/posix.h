@@ -512,7 +512,8 @@ void posix_md_forget(struct posix *p, struct posix_inode *pi); /* what is cached
 void posix_md_init(struct posix *p);                           /* the timers */
 
 /* ---- posix-content.c ---- */
-enum posix_run posix_run_content(struct posix_op *op); /* of OPEN, when the file is open */
+/* Of OPEN, when the file is open; `found`: as it was before that, NULL: nobody knows. */
+enum posix_run posix_run_content(struct posix_op *op, const struct stat *found);
 void posix_finish_content(struct posix_op *op);
 /* Of LOOKUP, when the object is found: `st` of what `at` names. */
 void posix_content_of_found(struct posix_op *op, struct posix_at at, const struct stat *st);
