@@ -469,6 +469,12 @@ di_task_fn di_where;
 
 /* Where a new file goes that belongs to `hashed`: there, to a subvolume that is preferred, or to one with more room. */
 unsigned di_choose(struct di *d, const struct di_layout *layout, unsigned hashed, const char *name);
+/* It keeps the room free that it is to, with so many bytes more; as far as is known. */
+bool di_has_room(const struct di *d, unsigned child, uint64_t bytes);
+/* That with most room of those that have so much, for a file of a directory of that layout; -1: none. */
+int di_with_room(const struct di *d, const struct di_layout *layout, uint64_t bytes);
+/* So many bytes have been written there. */
+void di_take_room(struct di *d, unsigned child, uint64_t bytes);
 /* Asks for what is old of it, in the background. */
 void di_space_refresh(struct di *d, struct gi_fop *fop);
 /* Size of each subvolume in MiB, for layouts; false: not all are known. On a task: asks. */

@@ -165,20 +165,30 @@ percent(uint64_t part, uint64_t all)
   return all ? 100.0 * (double)part / (double)all : 100.0;
 }
 
-static bool
-roomy(const struct di *d, unsigned child)
+static uint64_t
+unit_of(const struct gi_statfs *st)
+{
+  return st->frsize ? st->frsize : st->bsize ? st->bsize : 1;
+}
+
+bool
+di_has_room(const struct di *d, unsigned child, uint64_t bytes)
 {
   const struct di_options *o = di_opts(d);
   const struct gi_statfs *st = &d->space[child].st;
-  uint64_t unit = st->frsize ? st->frsize : st->bsize;
+  uint64_t unit = unit_of(st), blocks = bytes / unit + (bytes % unit != 0), avail;
 
+  GI_ASSERT(child < d->n);
   if (st->blocks == 0)
     return true; /* not known */
+  if (blocks > st->bavail)
+    return false;
+  avail = st->bavail - blocks;
   if (st->files && percent(st->ffree, st->files) < o->min_free_inodes)
     return false;
   if (o->min_free_disk.is_percent)
-    return percent(st->bavail, st->blocks) >= o->min_free_disk.value;
-  return (double)st->bavail * (double)unit >= o->min_free_disk.value;
+    return percent(avail, st->blocks) >= o->min_free_disk.value;
+  return (double)avail * (double)unit >= o->min_free_disk.value;
 }
 
 static double
@@ -186,29 +196,87 @@ free_bytes(const struct di *d, unsigned child)
 {
   const struct gi_statfs *st = &d->space[child].st;
 
-  return (double)st->bavail * (double)(st->frsize ? st->frsize : st->bsize);
+  return (double)st->bavail * (double)unit_of(st);
+}
+
+/* Until it is asked again. */
+void
+di_take_room(struct di *d, unsigned child, uint64_t bytes)
+{
+  struct gi_statfs *st = &d->space[child].st;
+  uint64_t blocks = bytes / unit_of(st);
+
+  st->bavail -= blocks < st->bavail ? blocks : st->bavail;
+}
+
+/* Those where files can be that belong to a directory of that layout. */
+static uint64_t
+usable(const struct di *d, const struct di_layout *layout)
+{
+  uint64_t set = 0;
+
+  GI_ASSERT(layout->n == d->n);
+  for (unsigned i = 0; i < d->n; i++)
+    if ((d->up >> i & 1) && !(d->leaving >> i & 1) && !layout->range[i].err && !di_range_empty(&layout->range[i]))
+      set |= 1ull << i;
+  return set;
+}
+
+static unsigned
+freest(const struct di *d, uint64_t set)
+{
+  unsigned best = (unsigned)__builtin_ctzll(set);
+
+  GI_ASSERT(set);
+  di_foreach(i, set) if (free_bytes(d, (unsigned)i) > free_bytes(d, best)) best = (unsigned)i;
+  return best;
+}
+
+static uint64_t
+with_room(const struct di *d, uint64_t set, uint64_t bytes)
+{
+  uint64_t those = 0;
+
+  di_foreach(i, set) if (di_has_room(d, (unsigned)i, bytes)) those |= 1ull << i;
+  return those;
+}
+
+int
+di_with_room(const struct di *d, const struct di_layout *layout, uint64_t bytes)
+{
+  uint64_t set = with_room(d, usable(d, layout), bytes);
+
+  return set ? (int)freest(d, set) : -1;
+}
+
+/* No one has room. A file needs an inode at least. */
+static unsigned
+least_full(const struct di *d, uint64_t candidates, unsigned hashed)
+{
+  uint64_t set = 0;
+
+  di_foreach(i, candidates) if (d->space[i].st.files == 0 || d->space[i].st.ffree) set |= 1ull << i;
+  if (!set)
+    set = candidates;
+  if (!set || ((set >> hashed & 1) && free_bytes(d, hashed) >= free_bytes(d, freest(d, set))))
+    return hashed;
+  return freest(d, set);
 }
 
 unsigned
 di_choose(struct di *d, const struct di_layout *layout, unsigned hashed, const char *name)
 {
-  uint64_t candidates = 0, with_room = 0, rather = di_preferred(d, name), pick;
-  unsigned best = hashed;
-  bool good = roomy(d, hashed) && !(d->leaving >> hashed & 1);
+  uint64_t rather = di_preferred(d, name), candidates, roomy;
+  bool good = di_has_room(d, hashed, 0) && !(d->leaving >> hashed & 1);
 
   GI_ASSERT(hashed < d->n && layout->n == d->n);
   if (good && (!rather || rather >> hashed & 1))
     return hashed;
-  for (unsigned i = 0; i < d->n; i++)
-    if ((d->up >> i & 1) && !(d->leaving >> i & 1) && !layout->range[i].err && !di_range_empty(&layout->range[i]))
-      candidates |= 1ull << i;
-  di_foreach(i, candidates) if (roomy(d, (unsigned)i)) with_room |= 1ull << i;
-  if (good && !(rather & with_room))
+  candidates = usable(d, layout);
+  roomy = with_room(d, candidates, 0);
+  if (rather & roomy)
+    return freest(d, rather & roomy);
+  if (good)
     return hashed;
-  pick = rather & with_room ? rather & with_room : with_room ? with_room : candidates;
-  if (!(pick >> hashed & 1) && pick)
-    best = (unsigned)__builtin_ctzll(pick);
-  di_foreach(k, pick) if (free_bytes(d, (unsigned)k) > free_bytes(d, best) && (with_room || d->space[k].st.ffree)) best =
-      (unsigned)k;
-  return best;
+  return roomy ? freest(d, roomy) : least_full(d, candidates, hashed);
 }

@@ -122,6 +122,21 @@ di_reb_collect(struct di_reb *r, unsigned from, const struct gi_iatt *stat, stru
   return f;
 }
 
+struct di_reb_names *
+di_reb_names_one(unsigned from, const struct gi_gfid *gfid, struct gi_inode *parent, const char *name)
+{
+  struct di_reb_names *f = gi_new(struct di_reb_names);
+
+  gi_list_init(&f->link);
+  f->gfid = *gfid;
+  f->from = from;
+  f->n = f->room = 1;
+  f->regular = true;
+  f->name = gi_alloc(sizeof(*f->name));
+  f->name[0] = (struct di_reb_name){.parent = gi_inode_ref(parent), .name = gi_strdup(name)};
+  return f;
+}
+
 uint64_t
 di_reb_collect_end(struct di_reb *r)
 {

@@ -526,6 +526,24 @@ move(struct move *m)
   return err;
 }
 
+/* ---- room ---- */
+
+/* Who says "force" has looked at the room himself; what is to be emptied goes to where there is some. */
+bool
+di_reb_fits(const struct di_reb *r, unsigned child, const struct gi_iatt *stat)
+{
+  return (r->command == DI_REB_FORCE && !r->d->leaving) || di_has_room(r->d, child, stat->blocks * 512);
+}
+
+void
+di_reb_filled(struct di_reb *r, unsigned child, const struct gi_iatt *stat)
+{
+  di_take_room(r->d, child, stat->blocks * 512);
+  di_space_refresh(r->d, r->base);
+}
+
+/* ---- from outside ---- */
+
 int
 di_reb_move(struct di_reb *r, const struct gi_loc *loc, unsigned from, unsigned to)
 {
@@ -544,6 +562,8 @@ di_reb_move(struct di_reb *r, const struct gi_loc *loc, unsigned from, unsigned 
     if (!di_reb_try_again(r, err, &tries))
       break;
   }
+  if (!err)
+    di_reb_filled(r, to, &m.stat);
   if (!err)
     di_know_file(r->d, &m.f.gfid, r->d->x->children[to]);
   return err;

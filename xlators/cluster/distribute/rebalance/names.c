@@ -97,6 +97,18 @@ withdraw(struct names *n, unsigned i)
   return 0;
 }
 
+/* One that has no room even for that does not hold up the file: the name is searched everywhere. */
+static int
+make_linkto(struct di_reb *r, const struct gi_loc *loc, const struct gi_iatt *stat, unsigned hashed, unsigned to)
+{
+  int err = di_linkto_make(r->d, r->base, loc, stat, hashed, to);
+
+  if (err != ENOSPC)
+    return err;
+  r->unsure = true;
+  return 0;
+}
+
 int
 di_reb_lead(struct di_reb *r, const struct gi_loc *loc, const struct gi_iatt *stat, unsigned hashed, unsigned to)
 {
@@ -112,7 +124,7 @@ di_reb_lead(struct di_reb *r, const struct gi_loc *loc, const struct gi_iatt *st
   leads = same && di_linkto_target(d, fop) == (int)to;
   gi_fop_unref(fop);
   if (err == ENOENT)
-    return di_linkto_make(d, r->base, loc, stat, hashed, to);
+    return make_linkto(r, loc, stat, hashed, to);
   if (err || leads || !same)
     return err; /* something else there is not ours to mend */
   return di_linkto_lead(d, r->base, &stat->gfid, hashed, to);
@@ -219,7 +231,25 @@ di_reb_homes(struct di_reb *r, const struct di_reb_names *all, unsigned *hashed)
   return 0;
 }
 
-/* EALREADY: one name at least belongs where the file is. */
+/* None of the names belongs where there is room for the file. */
+static int
+evade(struct names *n)
+{
+  struct di_reb *r = n->m.f.r;
+  const struct di_layout *l;
+  int err = di_layout_get(r->d, r->base, n->all->name[0].parent, &l), to;
+
+  if (err)
+    return err;
+  to = r->d->leaving >> n->m.f.from & 1 ? di_with_room(r->d, l, n->m.stat.blocks * 512) : -1;
+  if (to < 0)
+    return ENOSPC;
+  n->m.f.to = (unsigned)to;
+  return 0;
+}
+
+/* EALREADY: one name at least belongs where the file is. They are sorted: whoever comes after one who was killed chooses the same, or
+ * follows what that has marked. */
 static int
 choose(struct names *n)
 {
@@ -227,8 +257,12 @@ choose(struct names *n)
   for (unsigned i = 0; i < n->all->n; i++)
     if (n->hashed[i] == n->m.f.from)
       return EALREADY;
-  n->m.f.to = n->hashed[0]; /* they are sorted: whoever comes after one who was killed chooses the same */
-  return 0;
+  for (unsigned i = 0; i < n->all->n; i++)
+    if (di_reb_fits(n->m.f.r, n->hashed[i], &n->m.stat)) {
+      n->m.f.to = n->hashed[i];
+      return 0;
+    }
+  return evade(n);
 }
 
 /* One who was killed had chosen: what is the file already, or may become it. */
@@ -312,6 +346,8 @@ di_reb_move_names(struct di_reb *r, struct di_reb_names *all)
     if (!di_reb_try_again(r, err, &tries))
       break;
   }
+  if (!err)
+    di_reb_filled(r, n.m.f.to, &n.m.stat);
   if (!err)
     di_know_file(r->d, &all->gfid, r->d->x->children[n.m.f.to]);
   return err;

@@ -56,7 +56,7 @@ struct di_reb {
 /* ---- move.c ---- */
 
 /* Moves the file of that name from one subvolume to another. On a task. 0 or errno; EMLINK: it has several names, EBUSY: it is locked, or written
- * all the time, ENOENT: it is gone. */
+ * all the time, ENOENT: it is gone, ENOSPC: there is no room. */
 int di_reb_move(struct di_reb *r, const struct gi_loc *loc, unsigned from, unsigned to);
 
 /* ---- names.c, collect.c ---- */
@@ -84,14 +84,23 @@ void di_reb_collect_home(struct di_reb *r, unsigned from, const struct gi_gfid *
 void di_reb_names_free(struct di_reb_names *f);
 /* The walk is over: how many files were not met under all of their names. */
 uint64_t di_reb_collect_end(struct di_reb *r);
-/* Moves the file with all of its names to where one of them belongs. As di_reb_move; EALREADY: it is where one belongs, EMLINK: it has
- * others than these. */
+/* A file with one name, the caller's, that is not to go to where that belongs. */
+struct di_reb_names *di_reb_names_one(unsigned from, const struct gi_gfid *gfid, struct gi_inode *parent, const char *name);
+/* Moves the file with all of its names to where one of them belongs, if there is room; from a subvolume that is to leave else to one that has
+ * some. As di_reb_move; EALREADY: it is where one belongs, EMLINK: it has others than these. */
 int di_reb_move_names(struct di_reb *r, struct di_reb_names *all);
 
 /* The subvolume that each name belongs to. 0 or errno. */
 int di_reb_homes(struct di_reb *r, const struct di_reb_names *all, unsigned *hashed);
 /* Under the lock of a name that belongs to `hashed`: the linkto file there, if it is one of that file, leads to `to`. */
 int di_reb_lead(struct di_reb *r, const struct gi_loc *loc, const struct gi_iatt *stat, unsigned hashed, unsigned to);
+
+/* ---- move.c: room ---- */
+
+/* A file of that size goes there whatever room there is, or finds enough. */
+bool di_reb_fits(const struct di_reb *r, unsigned child, const struct gi_iatt *stat);
+/* It has gone there. */
+void di_reb_filled(struct di_reb *r, unsigned child, const struct gi_iatt *stat);
 
 /* ---- other.c ---- */
 

@@ -209,7 +209,7 @@ struct errand {
 static void
 account(struct di_reb *r, const char *name, unsigned from, int err)
 {
-  bool skipped = err == EBUSY;
+  bool skipped = err == EBUSY || (err == ENOSPC && r->command == DI_REB_START);
 
   if (!err)
     r->moved++;
@@ -220,7 +220,10 @@ account(struct di_reb *r, const char *name, unsigned from, int err)
   else
     r->failures++;
   gi_log(skipped ? GI_LOG_WARNING : GI_LOG_ERROR, r->d->x->name, GI_MSG_DISTRIBUTE + 21, "%s stays on %s: %s", name,
-         r->d->x->children[from]->name, skipped ? "it is locked, or written all the time" : strerror(err));
+         r->d->x->children[from]->name,
+         err == EBUSY ? "it is locked, or written all the time"
+         : skipped    ? "there is no room for it where it belongs"
+                      : strerror(err));
 }
 
 static void
@@ -241,7 +244,7 @@ move_one(struct errand *e)
     return;
   }
   account(r, e->name, e->from, err);
-  if (err == EBUSY) /* it stays */
+  if (err == EBUSY || err == ENOSPC) /* it stays */
     GI_IGNORE(di_reb_announce(r, &e->loc));
 }
 
@@ -302,13 +305,19 @@ send(struct walk *w, const struct place *p, const struct gi_dirent *entry, unsig
   start_errand(w, &e);
 }
 
+static bool
+is_moving(const struct gi_iatt *a)
+{
+  return S_ISREG(a->mode) && (a->mode & DI_MOVING) == DI_MOVING;
+}
+
 /* One name of several. It has a linkto file where it belongs, whatever becomes of it. */
 static int
 send_name(struct walk *w, const struct place *p, const struct gi_dirent *e, unsigned from, unsigned hashed)
 {
   struct di_reb *r = w->r;
   struct gi_loc loc = {.name = e->name, .pargfid = p->inode->gfid, .parent = p->inode};
-  bool moving = S_ISREG(e->stat.mode) && (e->stat.mode & DI_MOVING) == DI_MOVING;
+  bool moving = is_moving(&e->stat);
   struct di_reb_names *all;
   int err;
 
@@ -322,6 +331,27 @@ send_name(struct walk *w, const struct place *p, const struct gi_dirent *e, unsi
   all = di_reb_collect(r, from, &e->stat, p->inode, e->name);
   if (all)
     start_errand(w, &(struct errand){.names = all, .from = from});
+  return 0;
+}
+
+/* There is no room for it where it belongs. From a subvolume that is to leave it goes elsewhere; else it stays, which hinders nobody who
+ * empties another one. */
+static int
+send_elsewhere(struct walk *w, const struct place *p, const struct gi_dirent *e, unsigned from)
+{
+  struct di_reb *r = w->r;
+  struct gi_loc loc = {.name = e->name, .pargfid = p->inode->gfid, .parent = p->inode};
+  int err = di_reb_announce(r, &loc);
+
+  if (err)
+    return di_is_gone(err) ? 0 : err;
+  if (r->d->leaving >> from & 1)
+    start_errand(w, &(struct errand){.names = di_reb_names_one(from, &e->stat.gfid, p->inode, e->name), .from = from});
+  if (r->d->leaving)
+    return 0;
+  account(r, e->name, from, ENOSPC);
+  if (is_moving(&e->stat))
+    send(w, p, e, from, from);
   return 0;
 }
 
@@ -451,8 +481,11 @@ entry(struct walk *w, struct place *p, unsigned child, struct gi_dirent *e)
   if (e->stat.nlink > 1)
     return send_name(w, p, e, child, (unsigned)hashed);
   r->met += d->leaving >> child & 1;
-  if (hashed != (int)child || (S_ISREG(e->stat.mode) && (e->stat.mode & DI_MOVING) == DI_MOVING))
-    send(w, p, e, child, (unsigned)hashed);
+  if (hashed == (int)child && !is_moving(&e->stat))
+    return 0;
+  if (hashed != (int)child && S_ISREG(e->stat.mode) && !di_reb_fits(r, (unsigned)hashed, &e->stat))
+    return send_elsewhere(w, p, e, child);
+  send(w, p, e, child, (unsigned)hashed);
   return 0;
 }
 
