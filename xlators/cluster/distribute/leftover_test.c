@@ -307,6 +307,8 @@ note_step(struct gi_fop *fop, void *arg)
     gi_fop_fail(fop, EIO);
   else if (fop->kind != GI_FOP_FSYNCDIR)
     say_file(fop, NULL);
+  if (fop->kind == GI_FOP_LINK)
+    fop->rsp.stat.nlink = 2;
 }
 
 static struct fake_stack *
@@ -349,6 +351,8 @@ test_what_a_rename_replaces_goes_last(void **state)
     fake_submit(s, f);
     assert_int_equal(f->rsp.err, cases[i].err);
     assert_string_equal(replacing.steps, cases[i].steps);
+    if (!cases[i].err && !cases[i].noted)
+      assert_int_equal(f->rsp.stat.nlink, 1); /* not what it had in between */
     assert_int_equal(fake_count(s, 0, GI_FOP_REMOVEXATTR), !cases[i].noted);
     fake_stack_free(s);
   }

@@ -330,7 +330,10 @@ move_over_other(struct moving *m)
   }
   if (!is_durable(m, m->dst_hashed))
     return 0;
-  leftover(m, m->fop->loc.name, at, remove_name(m, &m->fop->loc, at));
+  err = remove_name(m, &m->fop->loc, at);
+  if (!err)
+    m->fop->rsp.stat.nlink--; /* it had both for a while, which nobody is told */
+  leftover(m, m->fop->loc.name, at, err);
   clean(m);
   return 0;
 }
