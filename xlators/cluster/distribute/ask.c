@@ -332,8 +332,8 @@ di_forget_inode(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
 void
 di_dir_attr(struct gi_iatt *a)
 {
-  a->size = 4096;
-  a->blocks = 8;
+  a->size = a->nlink ? 4096 : 0; /* one that was removed has none */
+  a->blocks = a->nlink ? 8 : 0;
 }
 
 static void
