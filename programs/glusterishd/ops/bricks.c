@@ -261,7 +261,11 @@ announce(struct change *c)
 static void
 old_stopped(struct gd_op *op)
 {
-  announce(op->state);
+  struct change *c = op->state;
+  if (c->attribute)
+    announce(c);
+  else
+    adopt(c); /* no other has what it is to get */
 }
 
 /* The directories are there. */
@@ -310,15 +314,23 @@ begin(struct change *c, bool force)
 /* ---- replace-brick and reset-brick ---- */
 
 static int
-check_replicated(struct gd_op *op, const char *what, struct gi_error *err)
+check_started(struct gd_op *op, struct gi_error *err)
 {
-  if (op->volume->status != GD_STARTED)
-    return gi_error_set(err, GD_ERR_MGMT, "volume: %s is not started", op->volume->name);
+  if (op->volume->status == GD_STARTED)
+    return 0;
+  return gi_error_set(err, GD_ERR_MGMT, "volume: %s is not started", op->volume->name);
+}
+
+/* Nobody has what is on the old brick. */
+static int
+check_replicated(struct gd_op *op, struct gi_error *err)
+{
+  if (check_started(op, err))
+    return -1;
   if (op->volume->type == GD_DISTRIBUTE)
     return gi_error_set(err, GD_ERR_MGMT,
-                        "%s is not permitted on distribute only volumes. Please use add-brick and remove-brick operations "
-                        "instead.",
-                        what);
+                        "replace-brick is not permitted on distribute only volumes. Please use add-brick and remove-brick "
+                        "operations instead.");
   return 0;
 }
 
@@ -335,7 +347,7 @@ source_brick(struct gd_op *op, struct gi_error *err)
 static int
 begin_replacing(struct gd_op *op, const struct gd_brick *source, char *host, char *path, bool force, struct gi_error *err)
 {
-  struct change *c = change_new(op, "trusted.replace-brick", 1);
+  struct change *c = change_new(op, op->volume->type == GD_DISTRIBUTE ? NULL : "trusted.replace-brick", 1);
   struct gd_brick *b = &c->draft->bricks[source->index];
   gi_free(b->host);
   gi_free(b->path);
@@ -383,7 +395,7 @@ placed(struct gd_op *op, const json_t *bricks, struct gi_error *err)
   op->volume = gd_volume_find(op->gd, gd_op_str(op, "volume"));
   if (!op->volume)
     return gi_error_set(err, GD_ERR_MGMT, "Volume %.256s does not exist", gd_op_str(op, "volume"));
-  if (check_replicated(op, "replace-brick", err) || gd_check_no_rebalance(op->volume, err))
+  if (check_replicated(op, err) || gd_check_no_rebalance(op->volume, err))
     return GD_OP_FAILED;
   return replace_by(op, json_string_value(json_array_get(bricks, 0)), err);
 }
@@ -391,7 +403,7 @@ placed(struct gd_op *op, const json_t *bricks, struct gi_error *err)
 int
 gd_op_replace_brick(struct gd_op *op, struct gi_error *err)
 {
-  if (check_replicated(op, "replace-brick", err) || gd_check_no_rebalance(op->volume, err))
+  if (check_replicated(op, err) || gd_check_no_rebalance(op->volume, err))
     return GD_OP_FAILED;
   if (!gd_op_flag(op, "here"))
     return replace_by(op, gd_op_str(op, "target"), err);
@@ -418,7 +430,7 @@ int
 gd_op_reset_brick(struct gd_op *op, struct gi_error *err)
 {
   char *host, *path;
-  if (check_replicated(op, "reset-brick", err))
+  if (check_started(op, err))
     return GD_OP_FAILED;
   struct gd_brick *source = source_brick(op, err);
   const char *target = gd_op_str(op, "target");
