@@ -56,6 +56,8 @@ posix_entry_read(const struct posix_op *op, struct posix_at at, struct stat *st,
 
     int err = posix_gfid_read(op->p, at, gfid);
 
+    if (!err)
+      posix_known_read(op, gfid, st);
     if ((err && err != ENOENT && err != ENODATA) || !posix_in_company(op))
       return err;
     if (posix_at_stat(op->p, at, &again) == 0 && again.st_dev == st->st_dev && again.st_ino == st->st_ino)

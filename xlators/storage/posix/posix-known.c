@@ -10,7 +10,8 @@
  * to that which our own last change left: `until`, from a look, or, where no look
  * follows, the clock. So what somebody does to the brick behind our back shows,
  * and a number that the disk has given to another object as well. Where there is no
- * look, because a file is open, a second is the limit.
+ * look, because a file is open, a second is the limit; and where our own change has
+ * come between, which would hide that of another.
  */
 #include "xlators/storage/posix/posix.h"
 
@@ -74,9 +75,13 @@ holds(const struct posix_op *op, const struct posix_known *k, const struct stat 
 bool
 posix_known_gfid(const struct posix_op *op, const struct stat *st, struct gi_gfid *gfid)
 {
-  const struct posix_inode *pi = may_look(op) && st->st_ino ? *slot_of(op->p, st->st_ino) : NULL;
+  struct posix_inode *pi = may_look(op) && st->st_ino ? *slot_of(op->p, st->st_ino) : NULL;
 
-  if (!pi || !holds(op, &pi->known, st))
+  if (!pi || pi->known.ino != st->st_ino)
+    return false;
+  if (!holds(op, &pi->known, st))
+    pi->known.named = false; /* our next change would hide that somebody was there */
+  if (!pi->known.named)
     return false;
   GI_PROBE("posix: an object is known by its number");
   GI_ASSERT(pi->self && !gi_gfid_is_none(&pi->self->gfid));
@@ -93,13 +98,17 @@ may_keep(const struct posix_op *op, const struct gi_gfid *gfid, const struct sta
 }
 
 static void
-keep(struct posix_op *op, struct posix_inode *pi, const struct stat *st, bool ours)
+keep(const struct posix_op *op, struct posix_inode *pi, const struct stat *st, bool ours)
 {
   struct posix_known *k = &pi->known;
   GI_ASSERT(!op->on_worker && st->st_ino);
 
-  if (!holds(op, k, st) && (!ours || k->ino != st->st_ino))
-    posix_known_forget(k);
+  if (!holds(op, k, st)) {
+    k->named = false;
+    k->hidden = true;
+    if (!ours || k->ino != st->st_ino)
+      posix_known_forget(k);
+  }
   k->ino = st->st_ino;
   k->until = st->st_ctim;
   *slot_of(op->p, st->st_ino) = pi;
@@ -119,6 +128,19 @@ posix_known_stat(struct posix_op *op, const struct gi_gfid *gfid, const struct s
 }
 
 void
+posix_known_read(const struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st)
+{
+  struct gi_inode *inode;
+
+  if (!may_keep(op, gfid, st))
+    return;
+  inode = gi_inode_get(op->fop->graph, gfid);
+  keep(op, posix_inode_of(op->p, inode), st, false);
+  posix_inode_of(op->p, inode)->known.named = true;
+  gi_inode_unref(&inode);
+}
+
+void
 posix_known_touched(struct posix *p, struct posix_inode *pi)
 {
   struct gi_time now;
@@ -126,6 +148,8 @@ posix_known_touched(struct posix *p, struct posix_inode *pi)
 
   if (!pi->known.ino)
     return;
+  pi->known.named = false;
+  pi->known.hidden = true;
   now = gi_wall(p->x->reactor);
   pi->known.until = (struct timespec){.tv_sec = now.sec, .tv_nsec = now.nsec};
 }
@@ -138,6 +162,7 @@ posix_known_gone(struct posix *p, struct posix_inode *pi)
   if (k->ino && *slot_of(p, k->ino) == pi)
     *slot_of(p, k->ino) = NULL;
   k->ino = 0;
+  k->named = false;
   posix_known_forget(k);
 }
 
@@ -150,6 +175,7 @@ posix_known_forget(struct posix_known *k)
   k->names = NULL;
   k->used = 0;
   k->since = 0;
+  k->hidden = false;
   k->scope = KNOWN_SOME;
 }
 
@@ -300,12 +326,25 @@ posix_known_made(struct posix_op *op, const struct stat *parent)
   k = learns(op, inode);
   GI_ASSERT(op->fop->rsp.ret >= 0);
   posix_known_forget(k);
+  k->named = k->ino != 0;
   k->since = gi_now_about(op->x->reactor);
   k->scope = gives_no_acl(op, parent) ? KNOWN_PLAIN : KNOWN_MADE;
   for (uint32_t i = 0; i < gi_dict_count(op->fop->xdata); i++)
     if (posix_key_is_xattr(gi_dict_at(op->fop->xdata, i)->key))
       posix_known_put(k, gi_dict_at(op->fop->xdata, i)->key, NULL, 0); /* the request may have made it */
   gi_inode_unref(&inode);
+}
+
+/* What is older than a second is forgotten. */
+static void
+renew(const struct posix_op *op, struct posix_known *k)
+{
+  uint64_t now = gi_now_about(op->x->reactor);
+
+  if (k->since && now - k->since < KNOWN_FOR)
+    return;
+  posix_known_forget(k);
+  k->since = now;
 }
 
 struct posix_known *
@@ -321,10 +360,7 @@ posix_known_counts(struct posix_op *op, const struct stat *st)
   if (!inode)
     return NULL;
   k = learns(op, inode);
-  if (gi_now_about(op->x->reactor) - k->since >= KNOWN_FOR) {
-    posix_known_forget(k);
-    k->since = gi_now_about(op->x->reactor);
-  }
+  renew(op, k);
   gi_inode_unref(&inode);
   return k;
 }
@@ -338,6 +374,9 @@ posix_known_of(struct posix_op *op, const struct gi_gfid *gfid, const struct sta
   if (!pi)
     return NULL;
   keep(op, pi, st, false);
-  pi->known.since = gi_now_about(op->x->reactor);
+  if (pi->known.hidden)
+    renew(op, &pi->known);
+  else
+    pi->known.since = gi_now_about(op->x->reactor);
   return inode;
 }

@@ -187,6 +187,25 @@ changes_of_others_show(void **state)
   brick_free(b);
 }
 
+/* What we change after somebody else hides him from a look, but not for long. */
+static void
+changes_before_our_own_show_after_a_second(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_file(b, ROOT, "f");
+  char path[PATH_MAX];
+
+  (void)state;
+  brick_path(b, path, "f");
+  add(b, &g, DIRTY, one);
+  assert_found(b, "f", &g, one, NULL);
+  assert_int_equal(setxattr(path, DIRTY, two, 12, 0), 0);
+  assert_ok(brick_setxattr(b, &g, "user.a", "text", 4, 0));
+  usleep(1100000);
+  assert_found(b, "f", &g, two, NULL);
+  brick_free(b);
+}
+
 /* A list has many names, and values that are long. */
 static void
 what_is_too_much_is_asked_for(void **state)
@@ -289,11 +308,9 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lookups_tell_what_requests_have_made_of_attributes),
-      cmocka_unit_test(changes_of_others_show),
-      cmocka_unit_test(what_is_too_much_is_asked_for),
-      cmocka_unit_test(a_number_is_not_that_of_who_had_it_before),
-      cmocka_unit_test(names_are_found_by_number),
+      cmocka_unit_test(lookups_tell_what_requests_have_made_of_attributes), cmocka_unit_test(changes_of_others_show),
+      cmocka_unit_test(changes_before_our_own_show_after_a_second),         cmocka_unit_test(what_is_too_much_is_asked_for),
+      cmocka_unit_test(a_number_is_not_that_of_who_had_it_before),          cmocka_unit_test(names_are_found_by_number),
   };
 
   return BRICK_RUN_ENGINES(tests);

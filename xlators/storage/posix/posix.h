@@ -107,6 +107,8 @@ enum posix_known_scope {
 /* An object's number and attributes by name, as they are on its disk (posix-known.c). */
 struct posix_known {
   ino_t ino;             /* 0: not known */
+  bool hidden;           /* we have changed the object since: whether somebody else has, no look shows */
+  bool named;            /* the object says on its disk which gfid it has, and does not owe it to its handle alone */
   struct timespec until; /* what is known holds while the ctime is not later */
   uint64_t since;        /* gi_now_about of when the disk told them, or that they hold; 0: no attribute is known */
   char *names;           /* owned; names, and what is known of each */
@@ -474,7 +476,9 @@ struct posix_numbers *posix_numbers_new(void); /* for gi_free */
 void posix_numbers_forget(struct posix *p);
 /* run: the gfid of an object that looks like this; false: ask the disk. */
 bool posix_known_gfid(const struct posix_op *op, const struct stat *st, struct gi_gfid *gfid);
-/* run: what looks like this has that gfid; after a change, this is what it left. */
+/* run: what looks like this says that it has that gfid. */
+void posix_known_read(const struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st);
+/* run: what looks like this has that gfid, wherever that is known from; after a change, this is what it left. */
 void posix_known_stat(struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st);
 /* run: NODE_OBJ is new; `parent` is what its directory was before. */
 void posix_known_made(struct posix_op *op, const struct stat *parent);

@@ -366,6 +366,14 @@ wait_a_little(void *arg)
   gi_task_sleep(y->ctx.reactor, 50 * GI_NSEC_PER_MSEC);
 }
 
+static void
+wait_a_second(void *arg)
+{
+  struct yard *y = arg;
+
+  gi_task_sleep(y->ctx.reactor, 1100 * GI_NSEC_PER_MSEC);
+}
+
 /* Somebody has put it on the bricks, or on some of them: whoever looks at it gives it a gfid, everywhere the same. */
 static void
 what_was_put_there_gets_a_gfid(void **state)
@@ -428,6 +436,7 @@ lost_in_the_making(struct yard *y, unsigned brick, bool dirty)
   static const int32_t missed[REP_TYPES] = {[REP_ENTRY] = 1};
   char path[PATH_MAX];
 
+  yard_task(y, wait_a_second, y); /* for so long a brick knows what it has written itself */
   yard_path(y, path, brick, "dir");
   assert_int_equal(removexattr(path, "trusted.gfid"), 0);
   forget_marks(y);

@@ -14,11 +14,31 @@
 #define GFIDS_MAX 20000
 #define SWEEPS_MAX 12
 
-void
-yard_path(const struct yard *y, char out[PATH_MAX], unsigned brick, const char *path)
+static void
+path_on(const struct yard *y, char out[PATH_MAX], unsigned brick, const char *path)
 {
   if (snprintf(out, PATH_MAX, "%s/%u%s%s", y->dir, brick, path[0] ? "/" : "", path) >= PATH_MAX)
     fail_msg("a path is too long");
+}
+
+/* Bricks see by the ctime that somebody was there behind their back, and ctimes go by the ticks of the kernel's clock. */
+static void
+await_tick(void)
+{
+  struct timespec now, tick = {0};
+
+  clock_gettime(CLOCK_REALTIME, &now);
+  while (tick.tv_sec < now.tv_sec || (tick.tv_sec == now.tv_sec && tick.tv_nsec <= now.tv_nsec)) {
+    nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+    clock_gettime(CLOCK_REALTIME_COARSE, &tick);
+  }
+}
+
+void
+yard_path(const struct yard *y, char out[PATH_MAX], unsigned brick, const char *path)
+{
+  await_tick();
+  path_on(y, out, brick, path);
 }
 
 bool
@@ -26,7 +46,7 @@ yard_has(const struct yard *y, unsigned brick, const char *path)
 {
   char full[PATH_MAX];
 
-  yard_path(y, full, brick, path);
+  path_on(y, full, brick, path);
   return faccessat(AT_FDCWD, full, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -45,7 +65,7 @@ yard_disk_gfid(const struct yard *y, unsigned brick, const char *path)
 {
   char full[PATH_MAX];
 
-  yard_path(y, full, brick, path);
+  path_on(y, full, brick, path);
   return gfid_at(full);
 }
 
@@ -88,8 +108,8 @@ compare_objects(const struct yard *y, unsigned brick, const char *path, bool con
   struct gi_gfid ga, gb;
   struct stat sa, sb;
 
-  yard_path(y, a, 0, path);
-  yard_path(y, b, brick, path);
+  path_on(y, a, 0, path);
+  path_on(y, b, brick, path);
   if (lstat(a, &sa) < 0 || lstat(b, &sb) < 0)
     fail_msg("%s is on one of bricks 0 and %u only (%s on 0)", path, brick, yard_has(y, 0, path) ? "there" : "missing");
   ga = gfid_at(a);
@@ -119,7 +139,7 @@ compare_trees(const struct yard *y, unsigned from, unsigned brick, const char *d
   struct dirent *e;
   DIR *d;
 
-  yard_path(y, full, from, dir);
+  path_on(y, full, from, dir);
   d = opendir(full);
   assert_non_null(d);
   while ((e = readdir(d))) {
@@ -160,7 +180,7 @@ yard_mark(const struct yard *y, unsigned brick, const char *path, unsigned blame
   char full[PATH_MAX], name[64];
   uint32_t be[REP_TYPES];
 
-  yard_path(y, full, brick, path);
+  path_on(y, full, brick, path);
   mark_name(name, blamed);
   if (lgetxattr(full, name, be, sizeof(be)) != sizeof(be))
     return 0;
@@ -191,7 +211,7 @@ no_marks_below(const struct yard *y, unsigned brick, const char *dir)
     for (enum rep_type t = 0; t < REP_TYPES; t++)
       if (yard_mark(y, brick, dir, j, t))
         fail_msg("\"%s\" on brick %u still counts %d against %u in slot %d", dir, brick, yard_mark(y, brick, dir, j, t), j, t);
-  yard_path(y, full, brick, dir);
+  path_on(y, full, brick, dir);
   d = opendir(full);
   if (!d)
     return; /* not a directory */
@@ -226,7 +246,7 @@ each_index_name(const struct yard *y, void (*fn)(unsigned brick, const char *pat
       struct dirent *e;
       DIR *d;
 
-      yard_path(y, full, i, index_dir[k]);
+      path_on(y, full, i, index_dir[k]);
       d = opendir(full);
       while (d && (e = readdir(d))) {
         if (!gi_gfid_parse(e->d_name, &gfid))
@@ -257,7 +277,7 @@ yard_changes(const struct yard *y, unsigned brick, const char *path)
   DIR *d;
 
   snprintf(name, sizeof(name), ".glusterfs/indices/entry-changes/%s", gi_gfid_text(&gfid, text));
-  yard_path(y, full, brick, name);
+  path_on(y, full, brick, name);
   d = opendir(full);
   while (d && (e = readdir(d)))
     n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
@@ -333,7 +353,7 @@ landfill_empty(const struct yard *y)
     struct dirent *e;
     DIR *d;
 
-    yard_path(y, full, i, ".glusterfs/landfill");
+    path_on(y, full, i, ".glusterfs/landfill");
     d = opendir(full);
     while (d && (e = readdir(d)))
       empty = empty && (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0);

@@ -84,6 +84,7 @@ unsigned yard_pending(const struct yard *y); /* names in the heal indices of all
 
 /* ---- what is on the bricks ---- */
 
+/* For who changes something there: what was before is a tick of the kernel's clock ago. */
 void yard_path(const struct yard *y, char out[PATH_MAX], unsigned brick, const char *path);
 bool yard_has(const struct yard *y, unsigned brick, const char *path);
 struct gi_gfid yard_disk_gfid(const struct yard *y, unsigned brick, const char *path); /* none: it is not there */
