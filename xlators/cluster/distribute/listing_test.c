@@ -211,7 +211,7 @@ say_where(struct gi_fop *fop, void *arg)
   if (!fop->loc.name)
     say_dir(fop, arg);
   else if (arg == &parts[1])
-    attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | DI_LINKTO_MODE);
+    attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | GI_LINKTO_MODE);
   else if (arg == &parts[0] && bare.elsewhere)
     say_file(fop, NULL);
   else
@@ -228,7 +228,7 @@ list_where(struct gi_fop *fop, void *arg)
   if (arg == &parts[2] || (first && !bare.elsewhere))
     return;
   if (first || bare.vouched)
-    attr_of(&e.stat, FILE_GFID, S_IFREG | (first ? 0644 : DI_LINKTO_MODE));
+    attr_of(&e.stat, FILE_GFID, S_IFREG | (first ? 0644 : GI_LINKTO_MODE));
   gi_dirents_add(&fop->rsp.entries, &e, fop);
   fop->rsp.ret = 1;
 }

@@ -496,7 +496,7 @@ say_marked(struct gi_fop *fop, void *arg)
     say_what_is_there(fop, arg);
     return;
   }
-  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? DI_LINKTO_MODE : unmarked ? 0644 : 0644 | DI_MOVING));
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? GI_LINKTO_MODE : unmarked ? 0644 : 0644 | DI_MOVING));
   if (target || !unmarked)
     gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", to, (uint32_t)strlen(to) + 1);
 }
