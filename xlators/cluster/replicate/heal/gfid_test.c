@@ -679,6 +679,25 @@ a_linkto_file_ends_what_the_file_was(void **state)
   }
 }
 
+/* What has its mode and not its attribute is taken for a file, and is not removed as a linkto file where the others remove it. */
+static void
+a_linkto_file_is_healed_with_its_attribute(void **state)
+{
+  struct gi_gfid gfid = {{0x77}};
+  char path[PATH_MAX], value[16];
+
+  YARD_NEW(y, OPTIONS);
+  yard_down(y, 2);
+  assert_int_equal(make_linkto(y, "name", &gfid), 0);
+  yard_up(y, 2);
+  assert_int_equal(yard_heal_entry(y, ""), REP_HEALED);
+  yard_path(y, path, 2, "name");
+  assert_true(getxattr(path, "trusted.glusterfs.dht.linkto", value, sizeof(value)) > 0);
+  assert_memory_equal(value, "elsewhere", 9);
+  heals_everything(y);
+  yard_free(y);
+}
+
 int
 main(void)
 {
@@ -701,6 +720,7 @@ main(void)
       cmocka_unit_test(who_lost_the_gfid_may_have_lost_more),
       cmocka_unit_test(marked_objects_reachable_nowhere_go),
       cmocka_unit_test(a_linkto_file_ends_what_the_file_was),
+      cmocka_unit_test(a_linkto_file_is_healed_with_its_attribute),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

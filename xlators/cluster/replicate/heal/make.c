@@ -283,6 +283,35 @@ make_symlink(struct rep_name *n, const struct making *m, uint32_t on)
   return run_on(n, fop, on, &m->st->gfid);
 }
 
+/* Whatever cluster/distribute calls it: the attribute that makes a file of that mode a linkto file. */
+static bool
+is_linkto_key(const char *key)
+{
+  static const char begin[] = "trusted.", end[] = ".linkto";
+  size_t len = strlen(key);
+
+  return len >= sizeof(begin) + sizeof(end) && strncmp(key, begin, sizeof(begin) - 1) == 0 &&
+         strcmp(key + len - (sizeof(end) - 1), end) == 0;
+}
+
+/* A linkto file is one at once: until then it would be taken for a file, and not be removed with the others. */
+static void
+add_linkto(struct rep_name *n, const struct making *m, struct gi_dict *xdata)
+{
+  struct gi_fop *read = object_fop(n, GI_FOP_GETXATTR, m->from);
+
+  rep_heal_one(n->h, read, m->from);
+  for (uint32_t i = 0; read->rsp.ret >= 0 && i < gi_dict_count(read->rsp.dict); i++) {
+    const struct gi_pair *p = gi_dict_at(read->rsp.dict, i);
+    const uint8_t *value;
+    uint32_t len;
+
+    if (is_linkto_key(p->key) && gi_pair_bytes(p, &value, &len))
+      gi_dict_set_bin(xdata, p->key, value, len);
+  }
+  gi_fop_unref(read); /* if it cannot be read the heal of the attributes brings it */
+}
+
 /* A brick that has the object links it. One that said so but lost it in between has made an empty one: marked after the fact. */
 static int
 make_node(struct rep_name *n, const struct making *m, uint32_t on)
@@ -296,6 +325,8 @@ make_node(struct rep_name *n, const struct making *m, uint32_t on)
   fop->args.rdev = m->st->rdev;
   gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", &m->st->gfid);
   gi_dict_set_int(gi_fop_xdata(fop), "glusterfs-internal-fop", 1);
+  if (rep_may_be_linkto(m->st) && !(on & m->known)) /* what is linked keeps its own until it is healed */
+    add_linkto(n, m, gi_fop_xdata(fop));
   rep_heal_fan(n->h, fop, on, &fan);
   err = note_replies(n, &fan, &m->st->gfid);
   rep_foreach(i, fan.ok) if (gi_fan_reply(&fan, i)->rsp.stat.nlink > 1) linked |= 1u << i;
