@@ -209,7 +209,7 @@ settle(struct sim_cluster *c, const struct sim_plan *plan, struct sim_outcome *o
     if (!sim_settle(c, HEAL_NS, false))
       return;
   }
-  if (c->mover && !(sim_mover_once(c, HEAL_NS) && sim_settle(c, HEAL_NS, false)))
+  if (c->mover && !(sim_mover_once(c, HEAL_NS, sim_spread_doubles(c)) && sim_settle(c, HEAL_NS, false)))
     return;
   if (sim_set_count(&c->config) == 1 && plan->mishaps != SIM_NO_MISHAPS && sim_rng_chance(&rng, REPLACE_PERMILLE) &&
       sim_replace_brick(c, (unsigned)sim_rng_below(&rng, c->config.bricks))) {

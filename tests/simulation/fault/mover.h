@@ -14,7 +14,7 @@ struct sim_mover_run;
 struct sim_mover_run *sim_mover_start(struct sim_cluster *c);
 void sim_mover_stop(struct sim_mover_run **run);
 /* One from beginning to end, while nobody uses the volume: c->leaving is the set that it has emptied. False: it did not succeed, which is
- * a violation. */
-bool sim_mover_once(struct sim_cluster *c, uint64_t ns);
+ * a violation, unless it could not move so many files: as many as there are names that nobody can tell what they are. */
+bool sim_mover_once(struct sim_cluster *c, uint64_t ns, unsigned doubles);
 
 #endif

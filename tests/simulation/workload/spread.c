@@ -208,24 +208,66 @@ check_directory(struct look *l, unsigned dir)
   sim_namespace_listed(l->c->names, "all bricks", &all);
 }
 
-void
-sim_spread_check_disk(struct sim_cluster *c, unsigned brick)
+static struct look *
+look_at_disks(struct sim_cluster *c)
 {
-  struct look *l = brick == 0 ? gi_new(struct look) : NULL;
+  struct look *l = gi_new(struct look);
   struct gi_error err = {0};
 
-  if (!l)
-    return; /* all at once */
   l->c = c;
   GI_ASSERT(di_munge_init(&l->munge, NULL, NULL, &err) == 0);
   for (unsigned set = 0; set < sim_set_count(&c->config); set++)
     l->fs[set] = sim_disk_view(c->machine[set * sim_set_size(&c->config)].disk);
-  for (unsigned dir = 0; dir < sim_names_directories(c); dir++)
-    check_directory(l, dir);
-  for (unsigned set = 0; set < sim_set_count(&c->config); set++)
+  return l;
+}
+
+static void
+look_away(struct look *l)
+{
+  for (unsigned set = 0; set < sim_set_count(&l->c->config); set++)
     sim_view_free(&l->fs[set]);
   di_munge_finish(&l->munge);
   gi_free(l);
+}
+
+void
+sim_spread_check_disk(struct sim_cluster *c, unsigned brick)
+{
+  if (brick > 0)
+    return; /* all at once */
+  struct look *l = look_at_disks(c);
+  for (unsigned dir = 0; dir < sim_names_directories(c); dir++)
+    check_directory(l, dir);
+  look_away(l);
+}
+
+/* ---- what a loss of power has left ---- */
+
+static bool
+is_double(const struct look *l, struct sim_place_of at)
+{
+  char dir[16], name[16], path[64];
+  unsigned files = 0;
+
+  snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s/%s", sim_names_directory(at.dir, dir), sim_namespace_name(at.name, name));
+  for (unsigned set = 0; set < sim_set_count(&l->c->config); set++)
+    files += see(l, set, path).thing == DATA;
+  return files > 1;
+}
+
+unsigned
+sim_spread_doubles(struct sim_cluster *c)
+{
+  struct look *l = look_at_disks(c);
+  unsigned doubles = 0;
+
+  for (unsigned dir = 0; dir < sim_names_directories(c); dir++)
+    for (unsigned n = 0; n < SIM_NAMES_PER_DIR; n++) {
+      struct sim_place_of at = {dir, n};
+      doubles += sim_namespace_torn(c->names, at) && is_double(l, at);
+    }
+  look_away(l);
+  return doubles;
 }
 
 /* ---- whoever looks repairs ---- */

@@ -48,6 +48,8 @@ const char *sim_names_directory(unsigned dir, char name[16]);
 void sim_spread_sweep(struct sim_client *c);
 bool sim_spread_is_linkto(const struct sim_cluster *c, unsigned brick, const char *path); /* what the brick has there */
 void sim_spread_check_disk(struct sim_cluster *c, unsigned brick);
+/* Names that were changed shortly before a machine lost its power, and are files on several sets: which one is right nothing says. */
+unsigned sim_spread_doubles(struct sim_cluster *c);
 
 /* locks.c: the same of the workload "locks". */
 void sim_locks_setup(struct sim_client *c);
