@@ -340,7 +340,7 @@ test_what_a_rename_replaces_goes_last(void **state)
   } cases[] = {
       {0, "", "r0 s0 u1", 0, false},       {0, "s0", "r0 s0", 0, true},
       {1, "", "r0 s0 r1 s1 u0", 0, false}, /* the first is the LINK */
-      {1, "s0", "r0 s0 u0", EIO, false},   {1, "s1", "r0 s0 r1 s1", 0, true},
+      {1, "s0", "r0 s0 u0", EIO, false},   {1, "s1", "r0 s0 r1 s1", EIO, true},
   };
 
   for (size_t i = 0; i < GI_ARRAY_LEN(cases); i++) {

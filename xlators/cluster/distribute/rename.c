@@ -243,15 +243,15 @@ replaces_elsewhere(const struct moving *m)
   return m->dst_cached >= 0 && m->dst_cached != m->src_cached;
 }
 
-/* What was decided on `child` is on its disks; if not, what the rename replaces elsewhere stays until a lookup finds the note. */
-static bool
-is_durable(struct moving *m, unsigned child)
+/* What was decided on `child` comes to its disks; if not, what the rename replaces elsewhere stays until a lookup finds the note. */
+static int
+make_durable(struct moving *m, unsigned child)
 {
   int err = replaces_elsewhere(m) ? di_dir_sync(m->d, m->fop, &m->fop->loc2, child) : 0;
 
   if (err)
     leftover(m, m->fop->loc2.name, (unsigned)m->dst_cached, err);
-  return !err;
+  return err;
 }
 
 /* It belongs where the data is. */
@@ -260,7 +260,7 @@ move_at_home(struct moving *m)
 {
   int err = rename_data(m);
 
-  if (!err && is_durable(m, (unsigned)m->src_cached))
+  if (!err && make_durable(m, (unsigned)m->src_cached) == 0)
     clean(m);
   return err;
 }
@@ -328,12 +328,15 @@ move_over_other(struct moving *m)
     leftover(m, loc->name, at, err == ENOTCONN ? err : remove_name(m, loc, at)); /* it may have been done: a lookup sees */
     return err;
   }
-  if (!is_durable(m, m->dst_hashed))
-    return 0;
-  err = remove_name(m, &m->fop->loc, at);
+  err = make_durable(m, m->dst_hashed);
+  if (!err) {
+    err = remove_name(m, &m->fop->loc, at);
+    leftover(m, m->fop->loc.name, at, err);
+  }
+  if (err && err != ENOENT)
+    return err; /* the old name is there, too, until a lookup finds the note */
   if (!err)
     m->fop->rsp.stat.nlink--; /* it had both for a while, which nobody is told */
-  leftover(m, m->fop->loc.name, at, err);
   clean(m);
   return 0;
 }
