@@ -427,7 +427,8 @@ uint64_t di_found_of(const struct di_found *f, const struct gi_gfid *gfid);
 uint64_t di_cookie_encode(uint64_t off, unsigned leaf, unsigned leafs);
 uint64_t di_cookie_decode(uint64_t cookie, unsigned leafs, unsigned *leaf);
 
-/* The directory is empty on all subvolumes; linkto files that lead nowhere are removed from it. 0, ENOTEMPTY or why not. */
+/* The directory is empty on all subvolumes; linkto files that lead nowhere are removed from it, under the locks of their names: the caller has no
+ * lock. 0, ENOTEMPTY or why not; EAGAIN as of di_lock_name. */
 int di_dir_empty(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat);
 /* Brings the names in the directory of `entry` to the disks of a subvolume. On a task. 0 or errno. */
 int di_dir_sync(struct di *d, struct gi_fop *fop, const struct gi_loc *entry, unsigned child);

@@ -164,19 +164,45 @@ struct emptying {
   unsigned child;
 };
 
-/* A linkto file in a directory where no subvolume has a file. */
+/* Under its lock: does any subvolume have the name, but as a linkto file? */
+static int
+leads_nowhere(const struct emptying *m, const struct gi_loc *loc)
+{
+  struct di_found f;
+  int err;
+
+  di_find(m->d, m->fop, loc, di_all(m->d), &f);
+  err = f.file || f.dir ? ENOTEMPTY : f.failed ? ENOTCONN : 0;
+  di_found_end(&f);
+  return err;
+}
+
+/* A linkto file in a directory where no subvolume had a file: it may be about to get one, from who makes, renames or moves it. */
 static int
 remove_linkto(const struct emptying *m, const struct gi_dirent *e)
 {
   char name[GI_NAME_MAX + 1];
   struct gi_loc loc = {.pargfid = m->dir->gfid, .parent = m->dir, .name = name};
+  struct di_locks locks = {0};
+  const struct di_layout *l;
+  int err, hashed;
 
   if (e->name_len > GI_NAME_MAX)
     return ENOTEMPTY;
   memcpy(name, e->name, e->name_len);
   name[e->name_len] = '\0';
-  int err = di_linkto_remove(m->d, m->fop, &loc, m->child, false);
-
+  err = di_layout_get(m->d, m->fop, m->dir, &l);
+  if (err)
+    return err;
+  hashed = di_hashed(m->d, l, name);
+  if (hashed < 0)
+    return di_hole_err(m->d);
+  err = di_lock_name(m->d, m->fop, &locks, (unsigned)hashed, &loc);
+  if (!err)
+    err = leads_nowhere(m, &loc);
+  if (!err)
+    err = di_linkto_remove(m->d, m->fop, &loc, m->child, false);
+  di_unlock(m->d, m->fop, &locks);
   return err == EBUSY ? ENOTEMPTY : err == ENOENT ? 0 : err;
 }
 

@@ -7,6 +7,8 @@
 
 #include "libglusterish/extension.h"
 
+#include <dirent.h>
+
 /* The file is on the last of four subvolumes, whatever its name. */
 static void
 say_on_the_last(struct gi_fop *fop, void *arg)
@@ -389,6 +391,64 @@ test_removed_name_is_not_that_of_an_undecided_rename(void **state)
   fake_stack_free(s);
 }
 
+/* ---- a directory that is removed ---- */
+
+#define SUB_GFID 30
+
+static bool comes; /* a file, when a linkto file where its name belongs has been made, and seen */
+
+static void
+say_sub(struct gi_fop *fop, void *arg)
+{
+  bool in_it = fop->loc.name && gi_fop_gfid(fop)->b[0] == 0 && strcmp(fop->loc.name, "sub") != 0;
+
+  if (!in_it) {
+    say_dir(fop, arg);
+    if (fop->loc.name || gi_fop_gfid(fop)->b[0] == SUB_GFID)
+      memset(fop->rsp.stat.gfid.b, SUB_GFID, sizeof(fop->rsp.stat.gfid.b));
+  } else if (arg == &parts[0]) {
+    say_linkto(fop, "child-1");
+  } else if (comes) {
+    say_file(fop, NULL);
+  } else {
+    gi_fop_fail(fop, ENOENT);
+  }
+}
+
+static void
+list_linkto(struct gi_fop *fop, void *arg)
+{
+  struct gi_dirent e = {.name = name_on(0, 2), .off = 1, .type = DT_REG, .xdata = gi_dict_new()};
+
+  e.name_len = (uint32_t)strlen(e.name);
+  attr_of(&e.stat, FILE_GFID, S_IFREG | DI_LINKTO_MODE);
+  gi_dict_set_str(e.xdata, KEY ".linkto", "child-1");
+  if (fop->args.offset == 0)
+    gi_dirents_add(&fop->rsp.entries, &e, fop);
+  gi_dict_unref(&e.xdata);
+  fop->rsp.ret = (int32_t)fop->rsp.entries.count;
+}
+
+/* A linkto file that leads nowhere is no name in it. One that is about to get its file is. */
+static void
+test_linkto_file_of_a_file_that_comes_stays(void **state)
+{
+  for (unsigned i = 0; i < 2; i++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    struct gi_fop *f = entry_fop(s, GI_FOP_RMDIR, "sub");
+
+    comes = i == 1;
+    for (unsigned k = 0; k < 2; k++)
+      fake_script_always(s, k, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_sub, .arg = &parts[k]});
+    fake_script_always(s, 0, GI_FOP_READDIRP, (struct fake_reply){.fill = list_linkto});
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.err, comes ? ENOTEMPTY : 0);
+    assert_int_equal(fake_count(s, 0, GI_FOP_UNLINK), !comes);
+    assert_int_equal(fake_count(s, 0, GI_FOP_RMDIR), !comes);
+    fake_stack_free(s);
+  }
+}
+
 /* ---- different directories of one name ---- */
 
 #define OTHER_DIR 20
@@ -643,6 +703,7 @@ main(void)
       cmocka_unit_test(test_name_of_a_file_that_arrives_goes_when_it_has),
       cmocka_unit_test(test_linkto_without_its_attribute_is_no_file),
       cmocka_unit_test(test_what_an_attempt_has_left_is_no_success),
+      cmocka_unit_test(test_linkto_file_of_a_file_that_comes_stays),
       cmocka_unit_test(test_different_directories_of_one_name),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,11 +81,12 @@ di_rename_dir(struct di *d, struct gi_fop *fop, const struct gi_iatt *src, const
     fop->rsp.stat = *src;
     return gi_fop_ok(fop, 0);
   }
-  err = di_lock_names(d, fop, &locks, src_hashed, dst_hashed);
+  if (dst)
+    err = di_dir_empty(d, fop, dst);
+  if (!err)
+    err = di_lock_names(d, fop, &locks, src_hashed, dst_hashed);
   if (!err && !unchanged(d, fop, src, dst_hashed))
     err = EAGAIN;
-  if (!err && dst)
-    err = di_dir_empty(d, fop, dst);
   if (!err)
     err = rename_noted(d, fop, &src->gfid, dst_hashed);
   di_unlock(d, fop, &locks);
