@@ -122,6 +122,13 @@ child_moved(struct di *d, unsigned child, bool up)
 
 /* ---- what others changed ---- */
 
+/* Names in it are told with it, and may be told with nothing else. */
+static void
+keep_which(struct gi_iatt *dir)
+{
+  *dir = (struct gi_iatt){.gfid = dir->gfid, .mode = dir->mode};
+}
+
 /* One subvolume tells of its copy of a directory, or of a linkto file: its attributes are not those that are told. */
 static bool
 invalidated(struct di *d, unsigned child, struct gi_invalidation *inv)
@@ -138,8 +145,8 @@ invalidated(struct di *d, unsigned child, struct gi_invalidation *inv)
   } else if (i && !other && (inv->flags & (GI_UPCALL_FORGET | GI_UPCALL_XATTR))) {
     i->cached = NULL; /* it may have been moved to another subvolume */
   }
-  memset(&inv->parent, 0, sizeof(inv->parent));
-  memset(&inv->old_parent, 0, sizeof(inv->old_parent));
+  keep_which(&inv->parent);
+  keep_which(&inv->old_parent);
   gi_inode_unref(&inode);
   return other;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cluster/distribute: one child, the layout of new directories, the refusal.
+ * cluster/distribute: one child, the layout of new directories, the refusal; what bricks tell passes.
  */
 #include "tests/unit/fake.h"
 
@@ -67,6 +67,31 @@ test_too_many(void **state)
   assert_non_null(strstr(err.text, "65 subvolumes: this version spreads files over 64 at most"));
 }
 
+/* A brick tells once of an operation: with what a file is told, its directory is, where a name of it has changed. */
+static void
+test_directory_of_a_name_is_told(void **state)
+{
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 2);
+  struct gi_invalidation inv = {.flags = GI_UPCALL_NLINK}, *seen;
+
+  memset(inv.gfid.b, 9, sizeof(inv.gfid.b));
+  memset(inv.parent.gfid.b, 5, sizeof(inv.parent.gfid.b));
+  inv.parent.mode = S_IFDIR | 0755;
+  inv.parent.mtime.sec = 4711; /* of its copy on one subvolume */
+  inv.old_parent = inv.parent;
+  fake_event(s, 1, GI_EVENT_INVALIDATE, &inv);
+  assert_int_equal(s->events[GI_EVENT_INVALIDATE], 1);
+  seen = s->last_event_data;
+  for (unsigned i = 0; i < 2; i++) {
+    const struct gi_iatt *dir = i ? &seen->old_parent : &seen->parent;
+
+    assert_true(gi_iatt_valid(dir));
+    assert_int_equal(dir->gfid.b[0], 5);
+    assert_int_equal(dir->mtime.sec, 0);
+  }
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -75,6 +100,7 @@ main(void)
       cmocka_unit_test(test_layout),
       cmocka_unit_test(test_hidden),
       cmocka_unit_test(test_too_many),
+      cmocka_unit_test(test_directory_of_a_name_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
