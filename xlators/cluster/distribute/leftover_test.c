@@ -391,6 +391,22 @@ test_removed_name_is_not_that_of_an_undecided_rename(void **state)
   fake_stack_free(s);
 }
 
+/* While a subvolume is down nobody knows which of its names the file has: the other one may be somebody else's by now. */
+static void
+test_undecided_names_are_not_told(void **state)
+{
+  for (unsigned i = 0; i < 2; i++) {
+    struct fake_stack *s = stack_replacing(0, "");
+    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, i ? replacing.over : replacing.name);
+
+    replacing.half = true;
+    fake_event(s, 1, GI_EVENT_CHILD_DOWN, NULL);
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.err, ENOTCONN);
+    fake_stack_free(s);
+  }
+}
+
 /* ---- a directory that is removed ---- */
 
 #define SUB_GFID 30
@@ -703,6 +719,7 @@ main(void)
       cmocka_unit_test(test_name_of_a_file_that_arrives_goes_when_it_has),
       cmocka_unit_test(test_linkto_without_its_attribute_is_no_file),
       cmocka_unit_test(test_what_an_attempt_has_left_is_no_success),
+      cmocka_unit_test(test_undecided_names_are_not_told),
       cmocka_unit_test(test_linkto_file_of_a_file_that_comes_stays),
       cmocka_unit_test(test_different_directories_of_one_name),
   };

@@ -100,12 +100,14 @@ once_more(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned
   return fop->loc.name ? by_name(d, fop) : by_gfid(d, fop);
 }
 
-/* The reply of one subvolume becomes the operation's. */
+/* The reply of one subvolume becomes the operation's. Which name a file has whose rename could not be ended is not decided. */
 static enum gi_verdict
 found_file(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned child)
 {
   if (is_undone(d, reply) && !di_fop_of(fop, d)->noted)
     return once_more(d, fop, reply, child);
+  if (fop->loc.name && di_has_note(d, reply) && d->up != di_all(d))
+    return gi_fop_fail(fop, ENOTCONN);
   gi_reply_move(fop, reply);
   know_found(d, fop, d->x->children[child]);
   return GI_ANSWERED;
@@ -361,7 +363,7 @@ judge(struct di *d, struct gi_fop *fop, struct di_found *f, int hashed)
   if (is_undone(d, gi_fan_reply(&f->ask.fan, child)) && !di_fop_of(fop, d)->noted)
     return once_more(d, fop, gi_fan_reply(&f->ask.fan, child), child);
   found_file(d, fop, gi_fan_reply(&f->ask.fan, child), child);
-  if (wanting)
+  if (wanting && fop->rsp.ret >= 0)
     mend_linkto(d, fop, (unsigned)hashed, child, &stat, wrong);
   return GI_ANSWERED;
 }
