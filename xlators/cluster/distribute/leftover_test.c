@@ -391,6 +391,28 @@ test_removed_name_is_not_that_of_an_undecided_rename(void **state)
   fake_stack_free(s);
 }
 
+static void
+count_layout_lock(struct gi_fop *fop, void *arg)
+{
+  *(unsigned *)arg += strcmp(fop->args.domain, "dht.layout.heal") == 0 && fop->args.type != GI_LK_UNLOCK;
+}
+
+/* Who waits to exchange the layout waits for the first lock, and a second one would wait for that. */
+static void
+test_rename_in_one_directory_locks_its_layout_once(void **state)
+{
+  struct fake_stack *s = stack_replacing(0, "");
+  struct gi_fop *f = entry_fop(s, GI_FOP_RENAME, replacing.name);
+  unsigned n = 0;
+
+  fake_script_always(s, 0, GI_FOP_INODELK, (struct fake_reply){.fill = count_layout_lock, .arg = &n});
+  gi_fop_set_entry(f, &f->loc2, fake_inode(s, DIR_GFID), replacing.over);
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(n, 2); /* the other one is that of the lookup, which makes a linkto file of what is replaced */
+  fake_stack_free(s);
+}
+
 /* While a subvolume is down nobody knows which of its names the file has: the other one may be somebody else's by now. */
 static void
 test_undecided_names_are_not_told(void **state)
@@ -719,6 +741,7 @@ main(void)
       cmocka_unit_test(test_name_of_a_file_that_arrives_goes_when_it_has),
       cmocka_unit_test(test_linkto_without_its_attribute_is_no_file),
       cmocka_unit_test(test_what_an_attempt_has_left_is_no_success),
+      cmocka_unit_test(test_rename_in_one_directory_locks_its_layout_once),
       cmocka_unit_test(test_undecided_names_are_not_told),
       cmocka_unit_test(test_linkto_file_of_a_file_that_comes_stays),
       cmocka_unit_test(test_different_directories_of_one_name),

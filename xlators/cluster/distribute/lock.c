@@ -110,13 +110,23 @@ check_layout(struct di *d, struct gi_fop *fop, unsigned child, const struct gi_l
   return err;
 }
 
+/* A second lock of the layout, for another name in the directory, would wait for who waits for the first one to exchange the layout. */
+static bool
+has_layout(const struct di_locks *l, unsigned child, const struct gi_gfid *dir)
+{
+  for (unsigned i = 0; i < l->n; i++)
+    if (l->lock[i].child == child && strcmp(l->lock[i].domain, DOMAIN_LAYOUT) == 0 && gi_gfid_equal(&l->lock[i].loc.gfid, dir))
+      return true;
+  return false;
+}
+
 int
 di_lock_name(struct di *d, struct gi_fop *fop, struct di_locks *l, unsigned child, const struct gi_loc *entry)
 {
   GI_ASSERT(entry->name);
 
   struct gi_loc parent = {.gfid = entry->parent ? entry->parent->gfid : entry->pargfid, .inode = entry->parent};
-  int err = di_lock(d, fop, l, DI_LOCK_LAYOUT_READ, child, &parent, NULL);
+  int err = has_layout(l, child, &parent.gfid) ? 0 : di_lock(d, fop, l, DI_LOCK_LAYOUT_READ, child, &parent, NULL);
 
   if (!err)
     err = check_layout(d, fop, child, &parent, entry->name);
