@@ -480,6 +480,21 @@ durable_attributes_survive(void **state)
 }
 
 static void
+durable_names_survive(void **state)
+{
+  struct file *t = new_file();
+  struct gi_fop *f = gi_fop_new(t->b.graph, GI_FOP_RENAME);
+
+  (void)state;
+  f->loc.pargfid = f->loc2.pargfid = gi_gfid_root;
+  f->loc.name = gi_fop_strdup(f, "f", 1);
+  f->loc2.name = gi_fop_strdup(f, "g", 1);
+  gi_dict_set_int(gi_fop_xdata(f), GI_DURABLE_KEY, 1);
+  assert_int_equal(sim_lone_run(&t->b, f), 0);
+  lose_nothing(t);
+}
+
+static void
 who_cannot_make_them_durable_has_lost_something(void **state)
 {
   struct file *t = new_file();
@@ -514,6 +529,7 @@ main(void)
       cmocka_unit_test(a_refused_write_out_is_a_loss),
       cmocka_unit_test(durable_counters_survive),
       cmocka_unit_test(durable_attributes_survive),
+      cmocka_unit_test(durable_names_survive),
       cmocka_unit_test(who_cannot_make_them_durable_has_lost_something),
   };
 

@@ -7,9 +7,12 @@
  * Who is killed, or loses a subvolume, leaves different names on them. The
  * directory carries a note meanwhile (rename-note.c), and a lookup that finds it
  * ends the rename. Until then nothing is made under a name where it is missing.
+ * The note goes when the new name is on the disks: a subvolume that went back to
+ * the old one with its power would keep it, as nobody would know which counts.
  */
 #include "xlators/cluster/distribute/di.h"
 
+#include "libglusterish/extension.h"
 #include "libglusterish/log.h"
 
 #include <errno.h>
@@ -35,8 +38,10 @@ rename_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigne
 
   struct di_ask ask;
   uint64_t done;
-  int err = di_pass(d, fop, first);
+  int err;
 
+  gi_dict_set_int(gi_fop_xdata(fop), GI_DURABLE_KEY, 1);
+  err = di_pass(d, fop, first);
   *over = err != ENOTCONN;
   if (err)
     return err;

@@ -5,6 +5,8 @@
  */
 #include "xlators/cluster/distribute/spread-fixture.h"
 
+#include "libglusterish/extension.h"
+
 #define N 4
 #define MOVED_GFID 21
 #define NOTE KEY ".rename"
@@ -59,6 +61,7 @@ do_rename(struct gi_fop *fop, void *arg)
   enum place from = strcmp(fop->loc.name, bench->old) == 0 ? OLD : NEW;
   int err = h->refuses;
 
+  assert_non_null(gi_dict_get(fop->xdata, GI_DURABLE_KEY)); /* or nobody knows which name counts after a loss of power */
   h->refuses = 0;
   if (!err && h->at != from)
     err = ENOENT;

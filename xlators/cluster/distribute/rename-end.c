@@ -5,6 +5,8 @@
  */
 #include "xlators/cluster/distribute/di.h"
 
+#include "libglusterish/extension.h"
+
 #include <errno.h>
 
 uint64_t
@@ -26,6 +28,7 @@ di_rename_dir_on(struct di *d, struct gi_fop *fop, uint64_t mask, bool back, uin
   GI_ASSERT(mask && !(mask & ~di_all(d)));
   gi_loc_copy_name(&h->loc, back ? &fop->loc2 : &fop->loc);
   gi_loc_copy_name(&h->loc2, back ? &fop->loc : &fop->loc2);
+  gi_dict_set_int(gi_fop_xdata(h), GI_DURABLE_KEY, 1);
   di_ask_copy(d, &ask, h, mask);
   err = di_ask_refusal(&ask);
   *done = ask.fan.ok;

@@ -63,12 +63,22 @@ posix_run_fsyncdir(struct posix_op *op)
   return err ? posix_err(op, err) : posix_ok(op, 0);
 }
 
-/* ---- attributes that are to be on the disk ---- */
+/* ---- attributes and names that are to be on the disk ---- */
 
+/* Also as clients of GlusterFS ask for it. */
 bool
 posix_is_durable(const struct posix_op *op)
 {
-  return gi_dict_get(op->fop->xdata, GI_DURABLE_KEY);
+  const struct gi_fop *fop = op->fop;
+
+  return gi_dict_get(fop->xdata, GI_DURABLE_KEY) ||
+         (fop->kind == GI_FOP_FSETXATTR && gi_dict_get(fop->xdata, "trusted.glusterfs.durable-op"));
+}
+
+bool
+posix_waits_for_disk(const struct posix_op *op)
+{
+  return posix_is_durable(op) && !op->on_worker && op->p->cfg.engine != ENGINE_INLINE;
 }
 
 /* What is neither a file nor a directory cannot be synced by itself. */

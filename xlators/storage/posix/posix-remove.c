@@ -579,6 +579,8 @@ posix_run_rename(struct posix_op *op)
 
   if (dirfd2 < 0)
     return posix_err(op, -dirfd2);
+  if (posix_waits_for_disk(op))
+    return RUN_MOVE;
   err = read_first(op, dirfd, fop->loc.name, &from);
   if (!err && !is_expected(op, &from))
     err = ESTALE;
@@ -601,6 +603,8 @@ posix_run_rename(struct posix_op *op)
   if (to.there)
     posix_node_is(op, NODE_VICTIM, &to.gfid);
   err = S_ISDIR(from.st.st_mode) ? rename_dir(op, &from, &to) : rename_file(op, &from, &to);
+  if (!err && posix_is_durable(op) && gi_fs_fsync(op->p->fs, dirfd2, false) < 0)
+    err = errno;
   if (err)
     return posix_err(op, err == ENOENT ? ESTALE : err);
   if (to.there)

@@ -219,20 +219,6 @@ posix_prepare_setxattr(struct posix_op *op)
   return kind == GI_FOP_FSETXATTR || kind == GI_FOP_FREMOVEXATTR ? posix_prepare_fd(op) : posix_prepare_object(op);
 }
 
-/* Also as clients of GlusterFS ask for it. */
-static bool
-is_durable(const struct posix_op *op)
-{
-  return posix_is_durable(op) ||
-         (op->fop->kind == GI_FOP_FSETXATTR && gi_dict_get(op->fop->xdata, "trusted.glusterfs.durable-op"));
-}
-
-static bool
-waits_for_disk(const struct posix_op *op)
-{
-  return is_durable(op) && !op->on_worker && op->p->cfg.engine != ENGINE_INLINE;
-}
-
 enum posix_run
 posix_run_setxattr(struct posix_op *op)
 {
@@ -243,7 +229,7 @@ posix_run_setxattr(struct posix_op *op)
   int64_t sync = 0;
   int err;
 
-  if (waits_for_disk(op))
+  if (posix_waits_for_disk(op))
     return RUN_MOVE;
   err = object(op, &at, &st);
   if (!err && fop->args.flags > 2)
@@ -258,7 +244,7 @@ posix_run_setxattr(struct posix_op *op)
     for (uint32_t i = 0; !err && i < gi_dict_count(dict); i++)
       err = set_one(op, at, &st, gi_dict_at(dict, i));
   }
-  if (!err && is_durable(op))
+  if (!err && posix_is_durable(op))
     err = posix_sync_object(op, at, &st);
   if (!err)
     err = posix_node_stat(op, NODE_OBJ, at, &fop->rsp.post);
@@ -378,7 +364,7 @@ posix_run_removexattr(struct posix_op *op)
   struct stat st;
   int err;
 
-  if (waits_for_disk(op))
+  if (posix_waits_for_disk(op))
     return RUN_MOVE;
   err = object(op, &at, &st);
   if (err)
@@ -393,7 +379,7 @@ posix_run_removexattr(struct posix_op *op)
     err = ENODATA;
   else if (posix_at_remove(op->p, at, name) < 0)
     err = errno;
-  if (!err && is_durable(op))
+  if (!err && posix_is_durable(op))
     err = posix_sync_object(op, at, &st);
   if (!err)
     err = posix_node_stat(op, NODE_OBJ, at, &fop->rsp.post);

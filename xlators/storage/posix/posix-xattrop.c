@@ -265,7 +265,7 @@ posix_run_xattrop(struct posix_op *op)
   struct stat st = {0};
   int err;
 
-  if (posix_is_durable(op) && !op->on_worker && op->p->cfg.engine != ENGINE_INLINE)
+  if (posix_waits_for_disk(op))
     return RUN_MOVE;
   err = counters_at(op, &at, &st);
   if (err)

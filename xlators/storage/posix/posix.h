@@ -603,8 +603,10 @@ void posix_finish_write(struct posix_op *op);
 /* Changelog counters are raised before the data is written, and a power loss must not leave the data without them. So whatever brings
  * data to the disk brings those there that were not yet: it may be data only if posix_settling says no, and reports a success. */
 bool posix_settling(struct posix_op *op, struct posix_inode *pi);
-/* The operation is to be on the disk when it succeeds. What it was done to is brought there: 0 or errno. */
+/* The operation is to be on the disk when it succeeds; and is not for the thread that must not wait. What it was done to is brought there: 0 or
+ * errno. */
 bool posix_is_durable(const struct posix_op *op);
+bool posix_waits_for_disk(const struct posix_op *op);
 int posix_sync_object(struct posix_op *op, struct posix_at at, const struct stat *st);
 void posix_settled(const struct posix_op *op, struct posix_inode *pi);
 int posix_prepare_fallocate(struct posix_op *op);
