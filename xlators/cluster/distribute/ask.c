@@ -78,9 +78,8 @@ kept(struct gi_fop *fop, const char *name, const char *of_parent)
   return name && name != of_parent ? gi_fop_strdup(fop, name, strlen(name)) : name;
 }
 
-/* Names are borrowed, and a subvolume may need them after its answer: replicate gives locks back by name. */
-static void
-keep_names(struct gi_fop *fop)
+void
+di_keep_names(struct gi_fop *fop)
 {
   const struct gi_fop *parent = fop->parent;
 
@@ -114,7 +113,7 @@ void
 di_ask_send(struct di *d, struct di_ask *ask, struct gi_fop *fop, unsigned child)
 {
   GI_ASSERT(child < d->n && !ask->done);
-  keep_names(fop);
+  di_keep_names(fop);
   if (d->up >> child & 1)
     gi_fan_send(&ask->fan, fop, child, 0);
   else
@@ -133,7 +132,7 @@ void
 di_ask_copy(struct di *d, struct di_ask *ask, struct gi_fop *proto, uint64_t mask)
 {
   GI_ASSERT(!(mask & ~di_all(d)));
-  keep_names(proto);
+  di_keep_names(proto);
   di_ask_begin(d, ask);
   di_foreach(i, mask) di_ask_send(d, ask, gi_fan_child(proto, proto->xdata), (unsigned)i);
   di_ask_wait(d, ask);
@@ -209,7 +208,7 @@ di_do(struct di *d, struct gi_fop *fop, unsigned child)
     gi_fop_fail(fop, ENOTCONN);
     return ENOTCONN;
   }
-  keep_names(fop);
+  di_keep_names(fop);
   gi_task_fop(fop, d->x->children[child]);
   if (d->on_reply)
     d->on_reply(d, fop);

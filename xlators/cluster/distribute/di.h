@@ -210,6 +210,10 @@ int di_ask_err(const struct di_ask *ask, uint64_t mask);
 /* Why one failed that did not just say that it does not have it; 0: none did. */
 int di_ask_refusal(const struct di_ask *ask);
 
+/* Names are borrowed, and a subvolume may need them after its answer: replicate gives locks back by name. They are copied where they are not
+ * those of the operation that this one is for; whoever sends operations does it. */
+void di_keep_names(struct gi_fop *fop);
+
 /* An operation on behalf of another, as root. */
 struct gi_fop *di_helper(struct gi_fop *fop, enum gi_fop_kind kind);
 /* The same on an object, of which the bricks know that it is no user's. */

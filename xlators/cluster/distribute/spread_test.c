@@ -457,6 +457,44 @@ test_names_live_as_long_as_operations(void **state)
   fake_stack_free(s);
 }
 
+/* Nor is a name that is looked up for others the caller's: what that mends has it, too. */
+struct looking {
+  struct fake_stack *s;
+  char *name;
+};
+
+static void
+look_up(void *arg)
+{
+  struct looking *l = arg;
+  struct gi_fop *base = fake_fop(l->s, GI_FOP_IPC);
+  struct gi_inode *dir = fake_inode(l->s, DIR_GFID);
+  struct gi_loc loc = {.name = l->name, .pargfid = dir->gfid, .parent = dir};
+  struct gi_iatt stat;
+  int child;
+
+  assert_int_equal(di_resolve(di_of(l->s->x), base, &loc, &child, &stat), 0);
+  assert_int_equal(child, 1);
+}
+
+static void
+test_names_that_are_looked_up_live_as_long(void **state)
+{
+  struct holding h[4] = {[1] = {.file = true}};
+  struct looking l = {.s = stack_holding(h), .name = gi_strdup(name_on(2, 4))};
+  struct gi_fop *kept = NULL;
+
+  fake_script(l.s, 2, GI_FOP_MKNOD, (struct fake_reply){.fill = keep_fop, .arg = &kept});
+  gi_task_start(l.s->x->reactor, look_up, &l);
+  fake_settle(l.s);
+  assert_non_null(kept);
+  assert_string_equal(kept->loc.name, l.name);
+  assert_ptr_not_equal(kept->loc.name, l.name);
+  gi_fop_unref(kept);
+  gi_free(l.name);
+  fake_stack_free(l.s);
+}
+
 /* ---- another set ---- */
 
 static void
@@ -569,6 +607,7 @@ main(void)
       cmocka_unit_test(test_directory_is_made_everywhere),
       cmocka_unit_test(test_refused_directory_is_nowhere),
       cmocka_unit_test(test_names_live_as_long_as_operations),
+      cmocka_unit_test(test_names_that_are_looked_up_live_as_long),
       cmocka_unit_test(test_layout_that_is_exchanged_is_waited_for),
       cmocka_unit_test(test_room_is_that_of_the_volume),
       cmocka_unit_test(test_a_subvolume_joins),
