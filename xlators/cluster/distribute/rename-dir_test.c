@@ -26,6 +26,8 @@ struct bench {
   struct fake_stack *s;
   struct holder h[N];
   char old[16], new[16];
+  unsigned nkept;
+  struct gi_fop *kept[4 * N]; /* all RENAMEs: a replica set needs their names after it has answered */
 };
 
 static struct bench *bench;
@@ -63,6 +65,8 @@ do_rename(struct gi_fop *fop, void *arg)
 
   assert_non_null(gi_dict_get(fop->xdata, GI_DURABLE_KEY)); /* or nobody knows which name counts after a loss of power */
   h->refuses = 0;
+  assert_true(bench->nkept < GI_ARRAY_LEN(bench->kept));
+  bench->kept[bench->nkept++] = gi_fop_ref(fop);
   if (!err && h->at != from)
     err = ENOENT;
   if (!err || h->does)
@@ -139,6 +143,13 @@ assert_settled(struct bench *b, enum place at)
   }
   assert_int_equal(look_up(b, b->old), at == OLD ? 0 : ENOENT);
   assert_int_equal(look_up(b, b->new), at == NEW ? 0 : ENOENT);
+  for (unsigned k = 0; k < b->nkept; k++) {
+    bool back = strcmp(b->kept[k]->loc.name, b->old) != 0;
+
+    assert_string_equal(b->kept[k]->loc.name, back ? b->new : b->old);
+    assert_string_equal(b->kept[k]->loc2.name, back ? b->old : b->new);
+    gi_fop_unref(b->kept[k]);
+  }
 }
 
 static void

@@ -29,7 +29,6 @@ struct note {
   bool dir;
   int decides; /* of a directory: the subvolume that does; -1: it has left */
   unsigned src_hashed, dst_hashed;
-  char name[2][GI_NAME_MAX + 1];
 };
 
 /* ---- made and dropped by who renames ---- */
@@ -126,8 +125,7 @@ read_name(struct note *n, unsigned i, const char *bytes, size_t len)
   text[GI_UUID_TEXT - 1] = '\0';
   if (!gi_gfid_parse(text, &loc->pargfid) || gi_gfid_is_none(&loc->pargfid))
     return false;
-  memcpy(n->name[i], name, strlen(name) + 1);
-  loc->name = n->name[i];
+  loc->name = gi_fop_strdup(n->fop, name, strlen(name)); /* operations for this one have it, and may outlive what reads the note */
   loc->parent = gi_inode_get(n->d->x->graph, &loc->pargfid);
   return true;
 }
