@@ -125,7 +125,8 @@ read_name(struct note *n, unsigned i, const char *bytes, size_t len)
   text[GI_UUID_TEXT - 1] = '\0';
   if (!gi_gfid_parse(text, &loc->pargfid) || gi_gfid_is_none(&loc->pargfid))
     return false;
-  loc->name = gi_fop_strdup(n->fop, name, strlen(name)); /* operations for this one have it, and may outlive what reads the note */
+  loc->name =
+      gi_fop_strdup(n->fop, name, strlen(name)); /* operations for this one have it, and may outlive what reads the note */
   loc->parent = gi_inode_get(n->d->x->graph, &loc->pargfid);
   return true;
 }
