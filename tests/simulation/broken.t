@@ -21,11 +21,14 @@ believe names for longer than a lease|14|--workload names --layers nl-cache --mi
 believe that a name is absent which was made|1|--workload names --layers nl-cache --mishaps none
 bring back what good copies lack|16|--workload names --mishaps cut
 bring data to the disk before its counters|62|--workload synced --mishaps power-loss
+change the source of a move alone|1|--workload images --mishaps none
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
+compare no copy with what was copied|1|--workload images --mishaps none
 copy from a source that was blamed meanwhile|2|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
 do not tell what became of names|6|--workload names --layers all --mishaps none
 do not tell what became of objects|26|--workload register --layers quick-read --mishaps none
+drop the note of a rename that did not end|28|--workload spread --mishaps client-crash
 end a rename in the middle|1|--workload spread --mishaps none
 forget a linkto file|1|--workload spread --mishaps none
 forget failed synchronous writes|64|--workload synced --mishaps disk-refuses,power-loss
@@ -41,16 +44,18 @@ keep content over a change|1|--workload register --layers quick-read --mishaps n
 keep pages over a change|1|--workload register --layers io-cache --mishaps none
 keep the locks of who is gone|1|--workload register --mishaps client-crash
 keep what was read ahead over a change|11|--workload register --layers read-ahead --mishaps none
+leave a directory out where it is missing|1|--workload spread --mishaps cut
 leave a name out of a listing|1|--workload names --mishaps none
-leave the source of a move|1|--workload moved --mishaps none
-leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle
 leave out of a listing who is away|2|--workload spread --mishaps cut
+leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle
+leave the source of a move|1|--workload moved --mishaps none
 let each brick truncate|3|--workload mixed --mishaps none --until 1
 let operations pass what was answered early|1|--workload register --layers write-behind --mishaps none
 let outdated copies change names|9|--workload names --mishaps brick-crash
 list what outdated copies show|85|--workload names --mishaps cut
 lose an update of the size|1|--workload sharded --mishaps none
 lose the dirty marks at restart|17|--workload register --mishaps power-loss,client-crash,healer-freeze
+make names by an old layout|2|--workload moved --mishaps none
 mark one directory of two|76|--workload names --mishaps cut --until 1
 move a file with one of its names|13|--workload moved --mishaps none
 read copies that are blamed|2|--workload register --mishaps brick-crash

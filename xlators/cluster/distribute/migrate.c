@@ -9,6 +9,7 @@
 #include "xlators/cluster/distribute/di.h"
 
 #include "libglusterish/extension.h"
+#include "libglusterish/mutants.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -471,7 +472,7 @@ static enum gi_verdict
 while_moving(struct di *d, struct gi_fop *fop)
 {
   struct gi_inode *inode = gi_fop_inode(fop);
-  bool change = CHANGES & GI_KIND(fop->kind), asked = false;
+  bool change = CHANGES & GI_KIND(fop->kind) && !GI_BROKEN("change the source of a move alone"), asked = false;
   int target = known_target(d, di_inode_of(d, inode), di_fop_of(fop, d)->to), err;
 
   do {

@@ -13,6 +13,7 @@
 #include "xlators/cluster/distribute/di.h"
 
 #include "libglusterish/log.h"
+#include "libglusterish/mutants.h"
 
 #include <errno.h>
 
@@ -337,7 +338,7 @@ di_note_settle(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
   int err;
 
   GI_ASSERT(child < d->n && !gi_gfid_is_none(&n.gfid));
-  if (read_note(&n, reply)) {
+  if (!GI_BROKEN("drop the note of a rename that did not end") && read_note(&n, reply)) {
     err = settle(&n);
     gi_log(GI_LOG_INFO, d->x->name, GI_MSG_DISTRIBUTE + 9, "a rename of %s to %s that did not end: %s", n.fop->loc.name,
            n.fop->loc2.name, err ? strerror(err) : "settled");

@@ -7,6 +7,7 @@
 #include "xlators/storage/posix/posix.h"
 
 #include "libglusterish/extension.h"
+#include "libglusterish/mutants.h"
 
 #include <sys/sysmacros.h>
 
@@ -116,7 +117,7 @@ posix_check_layout(struct posix_op *op, int dirfd)
   ssize_t n;
   bool same;
 
-  if (!believes(op->fop->xdata, &key, &want, &len))
+  if (!believes(op->fop->xdata, &key, &want, &len) || GI_BROKEN("make names by an old layout"))
     return 0;
   n = posix_at_get_alloc(op->p, (struct posix_at){dirfd, ""}, key, &have);
   same = n >= 0 && (uint32_t)n == len && memcmp(have, want, len) == 0;

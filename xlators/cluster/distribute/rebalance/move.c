@@ -422,7 +422,7 @@ di_move_copy(struct move *m)
   if (!err)
     err = di_reb_copy(&m->f);
   for (unsigned pass = 0; !err; pass++) {
-    while (!err && differs) {
+    while (!err && differs && !GI_BROKEN("compare no copy with what was copied")) {
       err = compare(m, &differs);
       if (!err && differs && ++pass > PASSES_MAX)
         err = EBUSY;
