@@ -116,6 +116,8 @@ note_accused(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *re
   }
   t->log[tag].accused |= rep_marks_accused(t->rep, reply->rsp.dict, t->type);
   t->accused |= t->log[tag].accused;
+  if (t->type == REP_DATA)
+    t->meta_accused |= rep_marks_accused(t->rep, reply->rsp.dict, REP_META);
   rep_inode_found_accused(t->rep, t->log[tag].inode, t->type, t->log[tag].accused);
 }
 

@@ -144,6 +144,8 @@ read_outcome(struct rep_txn *t, struct gi_fan *fan)
     } else {
       o.granted |= 1u << i;
       t->accused |= rep_marks_accused(t->rep, counters, t->type);
+      if (t->type == REP_DATA)
+        t->meta_accused |= rep_marks_accused(t->rep, counters, REP_META);
       rep_inode_found_accused(t->rep, t->inode, t->type, t->accused);
     }
     gi_dict_unref(&counters);

@@ -379,7 +379,8 @@ says_moved(const struct gi_iatt *post)
 }
 
 /* Those above do a change of such a file on the other set, too. A child that did it before it was told of the move, or was away then, must
- * not hide that: everything else of its reply may be as good as the others'. */
+ * not hide that: everything else of its reply may be as good as the others'. But one that is accused has not heard, perhaps, that the file has
+ * come, and is a linkto file still. */
 static void
 show_move(struct gi_fop *fop, const struct gi_fan *fan, uint32_t ok)
 {
@@ -422,7 +423,7 @@ reply_success(const struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, uin
   }
   gi_reply_move(fop, gi_fan_reply(fan, child));
   if (!entry)
-    show_move(fop, fan, ok);
+    show_move(fop, fan, ok & good ? ok & good : ok);
   if (entry) {
     fop->rsp.pre = pre;
     fop->rsp.post = post;
@@ -463,7 +464,7 @@ rep_outcome_reply(struct rep_txn *t, struct gi_fop *fop)
 
     if (rf->repeated)
       rep_fastpath_found(t, &rf->fan, rf->ok & t->good, &found);
-    reply_success(rep, fop, &rf->fan, rf->ok, t->good);
+    reply_success(rep, fop, &rf->fan, rf->ok, t->good & ~t->meta_accused);
     if (gi_iatt_valid(&found))
       fop->rsp.pre = found;
     /* A later read may go to another child: let nobody remember these. Of an OPEN nobody expects any. */

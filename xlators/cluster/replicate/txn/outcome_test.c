@@ -740,6 +740,25 @@ no_copy_hides_a_move(void **state)
   }
 }
 
+/* A copy that has missed that the file came is a linkto file still. */
+static void
+an_accused_copy_shows_no_move(void **state)
+{
+  for (unsigned old = 0; old < BRICKS; old++) {
+    struct gi_fd *fd;
+    struct rig *r = fresh(NULL, &fd);
+    struct gi_fop *f = rig_write(r, fd, 0, 10);
+    uint32_t mode = brick_object(&r->brick[0], FILE_A)->stat.mode;
+
+    brick_object(&r->brick[old], FILE_A)->stat.mode = S_IFREG | S_ISVTX;
+    rig_blame(r, (old + 1) % BRICKS, FILE_A, old, 1);
+    rig_run(r, f);
+    assert_int_equal(f->rsp.post.mode, mode);
+    rig_run(r, rig_fd(r, GI_FOP_FLUSH, fd));
+    rig_free_clean(r);
+  }
+}
+
 int
 main(void)
 {
@@ -769,6 +788,7 @@ main(void)
       cmocka_unit_test(no_readable_metadata_refuses_changes),
       cmocka_unit_test(different_bricks_fail_in_one_session),
       cmocka_unit_test(no_copy_hides_a_move),
+      cmocka_unit_test(an_accused_copy_shows_no_move),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,6 +94,7 @@ struct rep_txn {
   uint32_t locked;          /* children that granted every lock */
   uint32_t active;          /* participants: locked children that passed the pre-op; operations go there */
   uint32_t accused;         /* children accused in any of the logs */
+  uint32_t meta_accused;    /* data: children whose attributes are accused */
   uint32_t good;            /* participants that nobody accuses */
   uint32_t gone;            /* data: participants that were disconnected before everything was synced, and may have lost it */
   uint32_t cut_off;         /* data: participants that an operation did not come back from; that they are down is heard later */
