@@ -625,13 +625,14 @@ what_was_made_twice_leaves_the_anonymous_directory(void **state)
 
 /* A linkto file, under the gfid of the file that was here before. */
 static int
-make_linkto(struct yard *y, const char *name, const struct gi_gfid *gfid)
+make_linkto(struct yard *y, const char *dir, const char *name, const struct gi_gfid *gfid)
 {
-  struct gi_inode *root = gi_inode_get(y->graph, &gi_gfid_root);
+  const struct gi_gfid place = *dir ? yard_disk_gfid(y, 0, dir) : gi_gfid_root;
+  struct gi_inode *parent = gi_inode_get(y->graph, &place);
   struct gi_fop *fop = gi_fop_new(y->graph, GI_FOP_MKNOD);
 
-  gi_fop_set_entry(fop, &fop->loc, root, name);
-  gi_inode_unref(&root);
+  gi_fop_set_entry(fop, &fop->loc, parent, name);
+  gi_inode_unref(&parent);
   gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", gfid);
   gi_dict_set_str(gi_fop_xdata(fop), "glusterfs-internal-fop", "yes");
   gi_dict_set_str(gi_fop_xdata(fop), "trusted.glusterfs.dht.linkto", "elsewhere");
@@ -657,7 +658,7 @@ a_linkto_file_ends_what_the_file_was(void **state)
     yard_unlink(y, "file");
     if (c == IS_BACK)
       yard_up(y, 2);
-    assert_int_equal(make_linkto(y, "name", &gfid), 0);
+    assert_int_equal(make_linkto(y, "", "name", &gfid), 0);
     for (unsigned i = 0; i < 2; i++) {
       assert_int_equal(yard_mark(y, i, "name", 2, REP_DATA), 1);
       assert_int_equal(yard_mark(y, i, "name", 2, REP_META), 1);
@@ -688,7 +689,7 @@ a_linkto_file_is_healed_with_its_attribute(void **state)
 
   YARD_NEW(y, OPTIONS);
   yard_down(y, 2);
-  assert_int_equal(make_linkto(y, "name", &gfid), 0);
+  assert_int_equal(make_linkto(y, "", "name", &gfid), 0);
   yard_up(y, 2);
   assert_int_equal(yard_heal_entry(y, ""), REP_HEALED);
   yard_path(y, path, 2, "name");
@@ -696,6 +697,40 @@ a_linkto_file_is_healed_with_its_attribute(void **state)
   assert_memory_equal(value, "elsewhere", 9);
   heals_everything(y);
   yard_free(y);
+}
+
+/* The same in two directories, healed one after the other. What the file was is kept nowhere: it would be in the way when another linkto file of it
+ * is made, and that be refused while another brick is away. */
+static void
+nothing_is_kept_of_a_file_that_left(void **state)
+{
+  static const char *const order[][2] = {{"was", "is"}, {"is", "was"}};
+
+  for (unsigned c = 0; c < GI_ARRAY_LEN(order); c++) {
+    struct gi_gfid gfid;
+    char inside[PATH_MAX];
+
+    YARD_NEW(y, OPTIONS);
+    yard_mkdir(y, "was");
+    yard_mkdir(y, "is");
+    yard_create(y, "was/file", "content");
+    gfid = yard_disk_gfid(y, 0, "was/file");
+    anon_path(&gfid, inside);
+    yard_down(y, 2);
+    yard_unlink(y, "was/file");
+    assert_int_equal(make_linkto(y, "is", "name", &gfid), 0);
+    yard_up(y, 2);
+    for (unsigned i = 0; i < 2; i++)
+      assert_int_equal(yard_heal_entry(y, order[c][i]), REP_HEALED);
+    heals_everything(y);
+    assert_false(yard_has(y, 2, inside));
+    yard_unlink(y, "is/name");
+    yard_down(y, 1);
+    assert_int_equal(make_linkto(y, "was", "again", &gfid), 0);
+    yard_up(y, 1);
+    heals_everything(y);
+    yard_free(y);
+  }
 }
 
 int
@@ -721,6 +756,7 @@ main(void)
       cmocka_unit_test(marked_objects_reachable_nowhere_go),
       cmocka_unit_test(a_linkto_file_ends_what_the_file_was),
       cmocka_unit_test(a_linkto_file_is_healed_with_its_attribute),
+      cmocka_unit_test(nothing_is_kept_of_a_file_that_left),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -429,8 +429,16 @@ remove_name(struct rep_name *n, unsigned i, bool with_all)
   return err;
 }
 
+/* What the others have is a linkto file, with no bytes; child i still has the file that was here before, of the same gfid. */
+static bool
+has_left(const struct rep_view *v, unsigned i)
+{
+  rep_foreach(j, v->ok & ~(1u << i)) if (!rep_may_be_linkto(&v->stat[j])) return false;
+  return !rep_may_be_linkto(&v->stat[i]);
+}
+
 /* Whether an object that child i has to lose goes to the anonymous directory: a directory always, any other object if enough copies have
- * it under some name. */
+ * it under some name, unless child i has it under another one, too. What lies there longer than it must is found by who makes it anew. */
 static bool
 worth_keeping(struct rep_name *n, unsigned i)
 {
@@ -443,25 +451,13 @@ worth_keeping(struct rep_name *n, unsigned i)
     return false;
   if (S_ISDIR(st->mode))
     return true;
+  if (st->nlink > 1)
+    return false;
   rep_view_gfid(n->h, &st->gfid, rep->all, &v);
   keep = rep_no_quorum_configured(rep) ? __builtin_popcount(v.ok) > 1 : rep_quorum(rep, v.ok);
+  keep = keep && !has_left(&v, i);
   rep_view_clear(&v);
   return keep;
-}
-
-/* Another name of the object was kept: renaming onto it would leave both (POSIX), so this one just goes. */
-static bool
-kept_already(struct rep_name *n, unsigned i, struct gi_inode *anon, const char *text)
-{
-  struct rep_view v;
-  bool kept;
-
-  if (S_ISDIR(n->view.stat[i].mode) || n->view.stat[i].nlink < 2)
-    return false;
-  rep_view_name(n->h, anon, text, NULL, 1u << i, &v);
-  kept = v.ok && gi_gfid_equal(&v.stat[i].gfid, &n->view.stat[i].gfid);
-  rep_view_clear(&v);
-  return kept;
 }
 
 static int
@@ -475,8 +471,6 @@ keep_in_anon(struct rep_name *n, unsigned i)
   gi_gfid_text(&n->view.stat[i].gfid, text);
   if (!there) {
     err = child_error(n, i, EIO);
-  } else if (kept_already(n, i, anon, text)) {
-    err = remove_name(n, i, true);
   } else {
     struct gi_fop *fop = object_fop(n, GI_FOP_RENAME, i);
 
