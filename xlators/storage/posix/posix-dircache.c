@@ -161,7 +161,9 @@ posix_obj_at(struct posix_op *op, struct posix_at *at, struct stat *st)
     fd = op->p->root_fd;
   if (fd >= 0) {
     *at = (struct posix_at){fd, ""};
-    return gi_fs_fstat(op->p->fs, fd, st) < 0 ? errno : 0;
+    if (gi_fs_fstat(op->p->fs, fd, st) < 0)
+      return errno;
+    return op->fd < 0 && st->st_nlink == 0 ? ENOENT : 0; /* the cache does not hear of what goes with a tree */
   }
   *at = (struct posix_at){op->p->gl_fd, posix_hpath(op->hpath, &n->gfid)};
   if (posix_at_stat(op->p, *at, st) < 0)

@@ -639,6 +639,7 @@ whole_trees_go_to_the_landfill_and_away(void **state)
   assert_gone(path);
   brick_handle(b, path, &e);
   assert_gone(path);
+  assert_fails(brick_nameless(b, &e), ENOENT); /* though it was open, as what had made the file */
   brick_handle(b, path, &s);
   assert_gone(path);
   assert_ok(brick_nameless(b, &keep));
