@@ -240,7 +240,7 @@ empty(const struct making *m)
   return err;
 }
 
-/* What was kept of a file that has left, for who has it open, becomes a linkto file like one that is new. */
+/* What was kept of a file that has left, for who has it open or for a heal, becomes a linkto file like one that is new. */
 static int
 make_linkto(struct making *m, mode_t mode)
 {
@@ -264,6 +264,21 @@ asks_for_linkto(const struct gi_fop *fop)
   return (fop->args.mode & 07777) == GI_LINKTO_MODE && gi_dict_get(fop->xdata, KEY_LINKTO);
 }
 
+/* What the file was before it left lies where a heal has put it, and nothing but its gfid leads to it (replicate.md 7.8): it has left that place. */
+static bool
+leaves_anonymous(const struct making *m, const struct stat *st)
+{
+  char path[PATH_MAX], volume[GI_UUID_TEXT], text[GI_UUID_TEXT];
+  struct stat there;
+
+  if (!m->p->have_volume_id || !S_ISREG(st->st_mode) || st->st_nlink != 2 || !asks_for_linkto(m->fop))
+    return false;
+  snprintf(path, sizeof(path), ".glusterfs-anonymous-inode-%s/%s", gi_gfid_text(&m->p->volume_id, volume),
+           gi_gfid_text(&m->gfid, text));
+  return gi_fs_stat(m->p->fs, m->p->root_fd, path, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_ino == st->st_ino &&
+         there.st_dev == st->st_dev && gi_fs_unlink(m->p->fs, m->p->root_fd, path, 0) == 0;
+}
+
 /* glusterfs-internal-fop: the object may exist already and only needs this name (brick.md 2.5). 0 done, ENOENT: no such object. */
 static int
 link_existing(struct making *m)
@@ -279,6 +294,7 @@ link_existing(struct making *m)
       return EEXIST; /* a directory */
     if (gi_fs_link(m->p->fs, m->p->gl_fd, path, m->dirfd, m->name) < 0)
       return errno;
+    kept = leaves_anonymous(m, &st);
   } else {
     gi_gfid_text(&m->gfid, text);
     if (gi_fs_link(m->p->fs, m->p->unlink_fd, text, m->dirfd, m->name) < 0)

@@ -646,6 +646,43 @@ whole_trees_go_to_the_landfill_and_away(void **state)
   brick_free(b);
 }
 
+/* A linkto file like those of the other copies, which have nothing of it. */
+static void
+linkto_file_is_what_a_heal_has_kept(void **state)
+{
+  static const char volume[] = "01020300-0000-0000-0000-000000000000";
+  BRICK(b, NULL);
+  struct gi_gfid id, g = brick_gfid(b), kept;
+  struct gi_fop *f;
+  struct gi_fd *fd;
+  char path[PATH_MAX], text[GI_UUID_TEXT];
+
+  (void)state;
+  brick_stop(b);
+  assert_true(gi_gfid_parse(volume, &id));
+  assert_int_equal(setxattr(b->dir, "trusted.glusterfs.volume-id", id.b, sizeof(id.b), 0), 0);
+  snprintf(b->options, sizeof(b->options), "option volume-id %s\n", volume);
+  brick_start(b);
+  kept = brick_dir(b, ROOT, ".glusterfs-anonymous-inode-01020300-0000-0000-0000-000000000000");
+  assert_ok(brick_create(b, &kept, gi_gfid_text(&g, text), &g, &fd));
+  assert_int_equal(brick_write(b, fd, 0, "what it was", 11)->rsp.ret, 11);
+  gi_fd_unref(&fd);
+  f = brick_fop(b, GI_FOP_MKNOD);
+  set_entry(f, ROOT, "f");
+  f->args.mode = S_IFREG | 01000;
+  gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &g);
+  gi_dict_set_str(gi_fop_xdata(f), "trusted.glusterfs.dht.linkto", "vol-client-1");
+  gi_dict_set_str(gi_fop_xdata(f), "glusterfs-internal-fop", "yes");
+  assert_ok(brick_run(b, f));
+  assert_int_equal(f->rsp.stat.mode & 07777, 01000);
+  assert_int_equal(f->rsp.stat.size, 0);
+  assert_int_equal(f->rsp.stat.nlink, 1);
+  assert_fails(brick_lookup(b, &kept, text), ENOENT);
+  brick_path(b, path, "f");
+  assert_true(getxattr(path, "trusted.glusterfs.dht.linkto", NULL, 0) > 0);
+  brick_free(b);
+}
+
 static void
 mknod_gives_an_existing_object_another_name(void **state)
 {
@@ -726,6 +763,7 @@ main(void)
   const struct CMUnitTest slow[] = {
       /* they wait for a clock: once is enough */
       cmocka_unit_test(whole_trees_go_to_the_landfill_and_away),
+      cmocka_unit_test(linkto_file_is_what_a_heal_has_kept),
       cmocka_unit_test(a_removed_file_outlives_restarts_while_its_client_comes_back),
   };
 
