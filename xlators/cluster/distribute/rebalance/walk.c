@@ -29,7 +29,8 @@ struct place {
 
 struct walk {
   struct di_reb *r;
-  uint64_t on; /* subvolumes that are listed */
+  uint64_t on;     /* subvolumes that are listed … */
+  uint64_t listed; /* … and those of the directory under way */
   struct gi_list todo;
   struct gi_list found; /* in the directory that is listed: they wait when all of it has been */
   uint64_t again;       /* files that got another name while they were moved */
@@ -328,6 +329,8 @@ send_name(struct walk *w, const struct place *p, const struct gi_dirent *e, unsi
   err = hashed == from ? 0 : di_reb_announce(r, &loc);
   if (err)
     return di_is_gone(err) ? 0 : err;
+  if (!(w->on >> from & 1)) /* its other names are not met */
+    return 0;
   all = di_reb_collect(r, from, &e->stat, p->inode, e->name);
   if (all)
     start_errand(w, &(struct errand){.names = all, .from = from});
@@ -416,7 +419,7 @@ shown_before(const struct walk *w, const struct place *p, unsigned child, const 
 
   *shown = false;
   for (unsigned i = 0; i < child && !*shown; i++) {
-    if (!(w->on >> i & 1))
+    if (!(w->listed >> i & 1))
       continue;
     int err = look(w->r, p, i, name, &fop);
 
@@ -513,18 +516,15 @@ directory_once(struct walk *w, struct place *p)
 {
   struct di_reb *r = w->r;
   struct gi_loc loc = place_loc(p);
-  uint64_t on = w->on;
   int err = visit(r, p);
 
   if (!err)
     err = di_layout_renew(r->d, r->base, &loc, &p->inode->gfid, r->commit, &p->anew);
-  if (p->anew && r->command != DI_REB_LAYOUT)
-    w->on = di_all(r->d);
+  w->listed = p->anew && r->command != DI_REB_LAYOUT ? di_all(r->d) : w->on;
   for (unsigned i = 0; i < r->d->n && !err; i++)
-    if (w->on >> i & 1)
+    if (w->listed >> i & 1)
       err = list(w, p, i);
   wait_for_all(r);
-  w->on = on;
   while (err && !gi_list_empty(&w->found)) { /* they are found again */
     struct place *sub = gi_list_first(&w->found, struct place, link);
 
