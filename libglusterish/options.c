@@ -439,7 +439,7 @@ parse_value(const struct gi_option *opt, const char *text, union value *v, struc
   case GI_OPT_DOUBLE:
     return value_double(opt, text, v, err);
   case GI_OPT_STR:
-    return opt->words ? value_word(opt, text, v, err) : 0;
+    return opt->words ? value_word(opt, text, v, err) : opt->check ? opt->check(text, err) : 0;
   case GI_OPT_ENUM:
     return value_word(opt, text, v, err);
   case GI_OPT_PATH:

@@ -55,7 +55,8 @@ struct gi_option {
   const char *def;          /* default as text, NULL = none */
   double min, max;          /* inclusive; both 0 = no limits, max INFINITY = only a minimum; for SIZE bytes, for TIME seconds */
   const char *const *words; /* GI_OPT_ENUM (and GI_OPT_STR with a closed list): NULL-terminated */
-  bool live;                /* applied to a running graph */
+  int (*check)(const char *value, struct gi_error *err); /* GI_OPT_STR: 0, or -1 and err; NULL: any text will do */
+  bool live;                                             /* applied to a running graph */
   bool unread;    /* taken from volfiles, but nothing in this version acts on it: `volume set` refuses all but the default */
   bool wildcard;  /* `name` is an fnmatch pattern; values are only checked, read them with gi_xlator_option */
   unsigned side;  /* GI_SIDE_*; where a key's value is written; 0 = follows the translator's usual graph */

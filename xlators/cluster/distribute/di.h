@@ -461,6 +461,8 @@ int di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, 
 
 void di_reb_init(struct di *d);
 void di_reb_finish(struct di *d);
+/* 0, or -1 and err: it does not say how many files at a time. */
+GI_MUST_CHECK int di_throttle_check(const char *text, struct gi_error *err);
 void di_reb_reconfigure(struct di *d); /* as many files at a time as the option says now */
 void di_manage(struct gi_xlator *x, struct gi_manage *m);
 

@@ -160,7 +160,7 @@ di_init(struct gi_xlator *x, struct gi_error *err)
   make_keys(d);
   d->size_domain = shard_above(x->name);
   di_set_leaving(d);
-  if (di_place_check(o->patterns, err) < 0 || di_munge_init(&d->munge, o->extra_hash_regex, o->rsync_hash_regex, err) < 0) {
+  if (di_munge_init(&d->munge, o->extra_hash_regex, o->rsync_hash_regex, err) < 0) {
     di_free(x);
     return -1;
   }
@@ -181,14 +181,8 @@ di_finish(struct gi_xlator *x)
 static int
 di_reconfigure_prepare(struct gi_xlator *x, const void *values, struct gi_error *err)
 {
-  const struct di_options *o = values;
-  struct di_munge m;
-
   if (x->incoming && x->nincoming > DI_MAX)
     return gi_error_set(err, EINVAL, "%u subvolumes: this version spreads files over %d at most", x->nincoming, DI_MAX);
-  if (di_place_check(o->patterns, err) < 0 || di_munge_init(&m, o->extra_hash_regex, o->rsync_hash_regex, err) < 0)
-    return -1;
-  di_munge_finish(&m);
   return 0;
 }
 

@@ -90,6 +90,19 @@ compile(regex_t *re, bool *set, const char *option, const char *text, struct gi_
 }
 
 int
+di_regex_check(const char *text, struct gi_error *err)
+{
+  bool set = false;
+  regex_t re;
+
+  if (compile(&re, &set, "hash-regex", text, err) < 0)
+    return -1;
+  if (set)
+    regfree(&re);
+  return 0;
+}
+
+int
 di_munge_init(struct di_munge *m, const char *extra, const char *rsync, struct gi_error *err)
 {
   memset(m, 0, sizeof(*m));

@@ -19,6 +19,8 @@ struct di_munge {
 
 /* `extra`, `rsync`: the options' texts, NULL = not set, "none" = off. 0, or -1 and err naming the bad one; then nothing is held. */
 GI_MUST_CHECK int di_munge_init(struct di_munge *m, const char *extra, const char *rsync, struct gi_error *err);
+/* 0, or -1 and err: it is no pattern of that kind. */
+GI_MUST_CHECK int di_regex_check(const char *text, struct gi_error *err);
 void di_munge_finish(struct di_munge *m);
 
 /* The hash of `len` bytes as they are. A byte above 127 at the end counts as a negative number, on every machine. */

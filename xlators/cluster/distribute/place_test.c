@@ -135,6 +135,26 @@ test_what_is_no_pattern(void **state)
   fake_stack_free(s);
 }
 
+/* What a mount could not use `volume set` refuses. */
+static void
+test_values_that_say_nothing(void **state)
+{
+  static const char *const bad[][2] = {
+      {"rebal-throttle", "bogus"}, {"rebal-throttle", "0"},          {"rebal-throttle", "65"},     {"extra-hash-regex", "("},
+      {"rsync-hash-regex", "abc"}, {"pattern.switch.case", "*.jpg"}, {"extra-hash-regex", "a(b)["}};
+  static const char *const good[][2] = {
+      {"rebal-throttle", "lazy"},     {"rebal-throttle", "normal"}, {"rebal-throttle", "aggressive"}, {"rebal-throttle", "64"},
+      {"extra-hash-regex", "(.*)~$"}, {"rsync-hash-regex", "none"}, {"pattern.switch.case", "a:b"}};
+
+  for (size_t i = 0; i < GI_ARRAY_LEN(bad); i++) {
+    struct gi_error err = {0};
+
+    assert_int_equal(gi_option_check(gi_option_find(di_table, bad[i][0]), bad[i][1], &err), -1);
+    assert_non_null(strstr(err.text, bad[i][1]));
+    assert_int_equal(gi_option_check(gi_option_find(di_table, good[i][0]), good[i][1], &err), 0);
+  }
+}
+
 /* ---- who has no room, or is away ---- */
 
 static void
@@ -169,6 +189,7 @@ main(void)
       cmocka_unit_test(test_nobody_asks_without_it),
       cmocka_unit_test(test_patterns),
       cmocka_unit_test(test_what_is_no_pattern),
+      cmocka_unit_test(test_values_that_say_nothing),
       cmocka_unit_test(test_room_comes_first),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

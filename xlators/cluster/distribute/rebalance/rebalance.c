@@ -10,17 +10,36 @@
 
 #include <errno.h>
 
+#define PARALLEL_MAX 64
+
+/* 0: the word says nothing. */
 static unsigned
-parallel(const struct di *d)
+parallel_of(const char *word)
 {
-  const char *word = di_opts(d)->rebal_throttle;
-  int64_t n;
+  int64_t n = 0;
 
   if (strcmp(word, "lazy") == 0)
     return 1;
+  if (strcmp(word, "normal") == 0)
+    return 2;
   if (strcmp(word, "aggressive") == 0)
     return 8;
-  return gi_parse_int(word, &n) && n > 0 && n <= 64 ? (unsigned)n : 2;
+  return gi_parse_int(word, &n) && n > 0 && n <= PARALLEL_MAX ? (unsigned)n : 0;
+}
+
+int
+di_throttle_check(const char *text, struct gi_error *err)
+{
+  if (parallel_of(text))
+    return 0;
+  return gi_error_set(err, EINVAL, "rebal-throttle %s should be {lazy|normal|aggressive} or a number up to %d", text,
+                      PARALLEL_MAX);
+}
+
+static unsigned
+parallel(const struct di *d)
+{
+  return parallel_of(di_opts(d)->rebal_throttle);
 }
 
 static void
