@@ -107,6 +107,7 @@ di_place_ask(struct di *d, unsigned child)
   const struct di_options *o = di_opts(d);
   struct gi_fop *h;
 
+  GI_ASSERT(child < d->n);
   if (!o->nufa || o->local_name || (d->local >> child & 1) || d->draining)
     return;
   h = gi_fop_new(d->x->graph, GI_FOP_GETXATTR);

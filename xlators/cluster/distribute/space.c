@@ -206,6 +206,7 @@ di_take_room(struct di *d, unsigned child, uint64_t bytes)
   struct gi_statfs *st = &d->space[child].st;
   uint64_t blocks = bytes / unit_of(st);
 
+  GI_ASSERT(child < d->n);
   st->bavail -= blocks < st->bavail ? blocks : st->bavail;
 }
 

@@ -127,6 +127,7 @@ di_reb_names_one(unsigned from, const struct gi_gfid *gfid, struct gi_inode *par
 {
   struct di_reb_names *f = gi_new(struct di_reb_names);
 
+  GI_ASSERT(name && !gi_gfid_is_none(gfid));
   gi_list_init(&f->link);
   f->gfid = *gfid;
   f->from = from;

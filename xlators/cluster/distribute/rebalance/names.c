@@ -103,6 +103,7 @@ make_linkto(struct di_reb *r, const struct gi_loc *loc, const struct gi_iatt *st
 {
   int err = di_linkto_make(r->d, r->base, loc, stat, hashed, to);
 
+  GI_ASSERT(hashed != to);
   if (err != ENOSPC)
     return err;
   r->unsure = true;

@@ -346,6 +346,7 @@ send_elsewhere(struct walk *w, const struct place *p, const struct gi_dirent *e,
   struct gi_loc loc = {.name = e->name, .pargfid = p->inode->gfid, .parent = p->inode};
   int err = di_reb_announce(r, &loc);
 
+  GI_ASSERT(from < r->d->n && S_ISREG(e->stat.mode));
   if (err)
     return di_is_gone(err) ? 0 : err;
   if (r->d->leaving >> from & 1)
