@@ -177,18 +177,24 @@ doctor_traps(const struct doctor_rule *rule, const json_t *sight, json_t *findin
   }
 }
 
-static bool
-writes_back(const json_t *process)
+/* An option of the first layer of that type; "" if it has none. */
+static const char *
+option_of(const json_t *process, const char *type, const char *option)
 {
   size_t i;
   json_t *l;
   json_array_foreach(doctor_list(process, "graph", "layers"), i, l)
   {
-    if (strcmp(cli_str(l, "type"), "mount/fuse") == 0 &&
-        is_on(cli_str(json_object_get(l, "options"), "kernel-writeback-cache")))
-      return true;
+    if (strcmp(cli_str(l, "type"), type) == 0)
+      return cli_str(json_object_get(l, "options"), option);
   }
-  return false;
+  return "";
+}
+
+static bool
+writes_back(const json_t *process)
+{
+  return is_on(option_of(process, "mount/fuse", "kernel-writeback-cache"));
 }
 
 /* The same process, whichever brick of the volume it is connected to. */
@@ -243,5 +249,20 @@ doctor_writeback(const struct doctor_rule *rule, const json_t *sight, json_t *fi
                 "%s has kernel-writeback-cache on, and %zu mounts share the volume: what one writes the others see late, and "
                 "sizes may be wrong",
                 name, n);
+  }
+}
+
+void
+doctor_partial(const struct doctor_rule *rule, const json_t *sight, json_t *findings)
+{
+  size_t i;
+  json_t *p;
+  json_array_foreach(json_object_get(sight, "processes"), i, p)
+  {
+    if (strcmp(option_of(p, "cluster/distribute", "partial-listing"), "allow") != 0)
+      continue;
+    GI_CLEANUP_FREE char *name = doctor_name(p);
+    doctor_find(findings, rule, (struct doctor_culprit){"client", doctor_volume_of(p), name, cli_int(p, "pid")}, NULL,
+                "%s lists directories without what is on sets that are down (partial-listing=allow)", name);
   }
 }

@@ -55,6 +55,8 @@ static const struct doctor_rule rules[] = {
     {"option-trap", DOCTOR_WARNING, "an option is set that often does harm", NULL, doctor_traps},
     {"writeback-shared", DOCTOR_ERROR, "the kernel writes back later what several mounts share",
      "Mount without kernel-writeback-cache, or from one place only: client.single-mount sees to that.", doctor_writeback},
+    {"listing-partial", DOCTOR_NOTE, "a mount may list directories without names that are there",
+     "Mount without partial-listing=allow where anything is copied or removed by a listing.", doctor_partial},
 };
 
 static const char *const severity_word[] = {"note", "warning", "error"};

@@ -88,6 +88,6 @@ doctor_rule_fn doctor_daemon, doctor_silent, doctor_brick_offline, doctor_shd_of
     doctor_versions, doctor_clocks, doctor_log_errors; /* doctor-processes.c */
 doctor_rule_fn doctor_slow_disk, doctor_slow_brick, doctor_lock_holder, doctor_slow_client, doctor_hanging; /* doctor-waits.c */
 doctor_rule_fn doctor_space, doctor_inodes, doctor_heal_pending, doctor_split_brain, doctor_op_version, doctor_traps,
-    doctor_writeback; /* doctor-volumes.c */
+    doctor_writeback, doctor_partial; /* doctor-volumes.c */
 
 #endif

@@ -299,6 +299,16 @@ test_traps(void **state)
   silent("option-trap", OPTION("debug.error-gen", "off"));
 }
 
+#define LISTING(word) ",'graph':{'layers':[{'type':'cluster/distribute','options':{'partial-listing':'" word "'}}]}"
+
+static void
+test_partial_listing(void **state)
+{
+  finds("listing-partial", SIGHT(BRICK(1, "") "," MOUNT(LISTING("allow"))), "client", "mount /mnt of v (pid 200)",
+        "sets that are down");
+  silent("listing-partial", SIGHT(BRICK(1, "") "," MOUNT(LISTING("fail"))));
+}
+
 #define CLIENTS(a, b) ",'clients':{'clients':[{'uid':'" a "'},{'uid':'" b "'}]}"
 #define WRITEBACK ",'graph':{'layers':[{'type':'mount/fuse','options':{'kernel-writeback-cache':'yes'}}]}"
 
@@ -352,15 +362,25 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_daemon),      cmocka_unit_test(test_silent_process),
-      cmocka_unit_test(test_offline),     cmocka_unit_test(test_lost_brick),
-      cmocka_unit_test(test_slow_disk),   cmocka_unit_test(test_slow_brick),
-      cmocka_unit_test(test_lock_holder), cmocka_unit_test(test_which_locks_are_in_the_way),
-      cmocka_unit_test(test_slow_client), cmocka_unit_test(test_hanging),
-      cmocka_unit_test(test_space),       cmocka_unit_test(test_heals),
-      cmocka_unit_test(test_versions),    cmocka_unit_test(test_clocks),
-      cmocka_unit_test(test_log_errors),  cmocka_unit_test(test_traps),
-      cmocka_unit_test(test_writeback),   cmocka_unit_test(test_the_worst_comes_first),
+      cmocka_unit_test(test_daemon),
+      cmocka_unit_test(test_silent_process),
+      cmocka_unit_test(test_offline),
+      cmocka_unit_test(test_lost_brick),
+      cmocka_unit_test(test_slow_disk),
+      cmocka_unit_test(test_slow_brick),
+      cmocka_unit_test(test_lock_holder),
+      cmocka_unit_test(test_which_locks_are_in_the_way),
+      cmocka_unit_test(test_slow_client),
+      cmocka_unit_test(test_hanging),
+      cmocka_unit_test(test_space),
+      cmocka_unit_test(test_heals),
+      cmocka_unit_test(test_versions),
+      cmocka_unit_test(test_clocks),
+      cmocka_unit_test(test_log_errors),
+      cmocka_unit_test(test_traps),
+      cmocka_unit_test(test_partial_listing),
+      cmocka_unit_test(test_writeback),
+      cmocka_unit_test(test_the_worst_comes_first),
       cmocka_unit_test(test_all_is_well),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,7 @@ without_a_set() {
   like "$(df --output=size "$M" | tail -n 1)" '^ *[0-9]+$' "$1: the room of the others is told"
   ok "$1: a mount that may leave names out lists the others" eval 'ls "$M.partial/img" | grep -qx 1.img'
   ok "$1: and says so" grep -q 'listings lack what is there (partial-listing=allow)' "$WORK/mount-m$1.partial.log"
+  like "$(gi doctor)" 'listing-partial' "$1: doctor names it"
   is "$(cat "$M.partial/.meta/graphs/active/$vol-dht/options/partial-listing")" allow "$1: also in what it shows of itself"
 }
 
