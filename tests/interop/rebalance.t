@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A GlusterFS client and ours use a volume at the same time while it grows and shrinks: by a rebalance of ours, under which ours renames a tree of its own
-# and theirs makes and changes files; and by GlusterFS's rebalance process on our bricks. Both see the same then.
+# and theirs makes and changes files; and by GlusterFS's rebalance process on our bricks. Both see the same then, and put new files where cluster.nufa says.
 . "$(dirname "$0")/../functional/lib.sh"
 require_root
 require_fuse
@@ -76,4 +76,15 @@ note "$(grep -E 'rebalance|migrat' "$WORK/their-rebalance.log" | tail -n 5)"
 is "$(diff "$WORK/before" <(contents "$WORK/mine") | head -n 20)" "" "we see what was there before"
 is "$(diff <(grep -v '^d' "$WORK/before") <(contents "$WORK/theirs" | grep -v '^d') | head -n 20)" "" "so do they"
 [ "$(find "$WORK/bricks/n2" -name .glusterfs -prune -o -type f -size +0 -print | wc -l)" -gt 3 ] && pass "the new brick has files" || fail "the new brick has files"
+
+# A translator of its own for GlusterFS, an option for us.
+name=$(gi system:: getspec v | awk -v brick="$WORK/bricks/n1" '$1 == "volume" {name = $2} $2 == "remote-subvolume" && $3 == brick {print name}')
+ok "new files are to go to one brick" gi volume set v cluster.local-volume-name "$name" cluster.nufa on
+near() {
+  rm -rf "$WORK/mine/near" && mkdir "$WORK/mine/near" || return
+  for i in $(seq 8); do echo "$i" >"$WORK/mine/near/m$i" && echo "$i" >"$WORK/theirs/near/t$i" || return; done
+  [ "$(find "$WORK"/bricks/n1/near -type f ! -perm 1000 | wc -l)" = 16 ]
+}
+ok "they do, whoever makes them" within 30 near
+is "$(cat "$WORK"/mine/near/t* "$WORK"/theirs/near/m* | sort | uniq -c | awk '$1 == 2' | wc -l)" 8 "and both find them"
 done_testing
