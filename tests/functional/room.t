@@ -46,12 +46,14 @@ like "$(data d/sub)" '^0 ' "no new file goes to a brick that is nearly full"
 like "$(linkto_files d/sub 1)" '^[1-9]' "where its name belongs it is led to"
 ok "and it is found" eval 'cat "$M"/d/sub/g* >/dev/null'
 
+gi volume set v cluster.rebalance-stats on >/dev/null
 ok "a rebalance begins" gi volume rebalance v start
 ok "it is completed" within 60 over rebalance v
 like "$(data d/sub)" '^0 ' "nothing is moved to a brick that is nearly full"
 like "$(gi volume rebalance v status | awk 'NR == 3 {print $6}')" '^[1-9]' "that is counted as skipped"
 ok "with force it is moved there" eval 'gi volume rebalance v start force && within 60 over rebalance v'
 like "$(data d/sub)" '^[1-9]' "where it has a home"
+like "$(cat "$WORK/d/log/v-rebalance.log")" 'g[0-9]+ took [0-9.]+ s' "how long each file took is in the log"
 
 sums() { (cd "$M" && find . -type f -print0 | sort -z | xargs -0 md5sum | md5sum); }
 was=$(sums)

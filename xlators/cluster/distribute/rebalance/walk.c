@@ -266,12 +266,16 @@ run_errand(void *arg)
 {
   struct errand *e = arg;
   struct di_reb *r = e->w->r;
+  uint64_t began = gi_now(r->d->x->reactor);
 
   di_reb_yield(r);
   if (e->names)
     move_names(e);
   else
     move_one(e);
+  if (di_opts(r->d)->rebalance_stats)
+    gi_log(GI_LOG_INFO, r->d->x->name, GI_MSG_DISTRIBUTE + 27, "%s took %.3f s", e->names ? e->names->name[0].name : e->name,
+           (double)(gi_now(r->d->x->reactor) - began) / GI_NSEC_PER_SEC);
   gi_window_give(&r->files, 1);
   if (e->names)
     di_reb_names_free(e->names);
