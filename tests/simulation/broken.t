@@ -45,6 +45,7 @@ keep pages over a change|1|--workload register --layers io-cache --mishaps none
 keep the locks of who is gone|1|--workload register --mishaps client-crash
 keep what was read ahead over a change|11|--workload register --layers read-ahead --mishaps none
 leave a directory out where it is missing|1|--workload spread --mishaps cut
+know attributes that another request has changed|23|--workload names --mishaps brick-crash
 leave a name out of a listing|1|--workload names --mishaps none
 leave out of a listing who is away|2|--workload spread --mishaps cut
 leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle
