@@ -8,6 +8,7 @@
  */
 #include "xlators/performance/md-cache/md-cache.h"
 
+#include "libglusterish/extension.h"
 #include "libglusterish/probe.h"
 
 #include <errno.h>
@@ -60,7 +61,7 @@ static bool
 is_nameless(struct gi_fop *fop)
 {
   return (NAME_GOES & GI_KIND(fop->kind) && !gi_loc_inode(fop, &fop->loc)) ||
-         (fop->kind == GI_FOP_RENAME && !gi_loc_inode(fop, &fop->loc2));
+         (fop->kind == GI_FOP_RENAME && !gi_loc_inode(fop, &fop->loc2) && !gi_dict_get(fop->xdata, GI_NOREPLACE_KEY));
 }
 
 /* UNLINK refuses directories, and a file replaces none. */
