@@ -34,10 +34,10 @@ sv_tell_mounts(struct server *sv, struct gi_fop *fop)
   int64_t others = 0;
   GI_CHECK(asks, SV_CLIENT_MAGIC);
   gi_list_foreach(c, &sv->clients, struct sv_client, link) {
-    if (c->bound != asks->bound || !sv_is_mount(c->process_name ? c->process_name : ""))
+    if (c->bound != asks->bound)
       continue;
-    others += !c->ours;
-    if (len == SV_MOUNTS_MAX * 8)
+    others += !c->ours; /* whatever it calls itself: a mount may say nothing */
+    if (!sv_is_mount(c->process_name ? c->process_name : "") || len == SV_MOUNTS_MAX * 8)
       continue;
     gi_be64_store(bytes + len, sv_number_of(c->uid));
     len += 8;
