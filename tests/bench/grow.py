@@ -81,6 +81,8 @@ def op_rename():
 
 def op_replace():
     global doubt
+    if len(files()) < 2:
+        return
     src, dst = rnd.sample(files(), 2)
     last.append("replace %s by %s" % (dst, src))
     doubt = moved_or_not(src, dst)
