@@ -459,7 +459,7 @@ list_linkto(struct gi_fop *fop, void *arg)
   struct gi_dirent e = {.name = name_on(0, 2), .off = 1, .type = DT_REG, .xdata = gi_dict_new()};
 
   e.name_len = (uint32_t)strlen(e.name);
-  attr_of(&e.stat, FILE_GFID, S_IFREG | DI_LINKTO_MODE);
+  attr_of(&e.stat, FILE_GFID, S_IFREG | GI_LINKTO_MODE);
   gi_dict_set_str(e.xdata, KEY ".linkto", "child-1");
   if (fop->args.offset == 0)
     gi_dirents_add(&fop->rsp.entries, &e, fop);
