@@ -14,25 +14,26 @@ see_owner(struct gi_fop *fop, void *arg)
     owner[owners++ % GI_ARRAY_LEN(owner)] = fop->caller.owner;
 }
 
-/* Two names of one directory, on one subvolume. */
+#define OTHER_DIR 20
+
+/* Names of two directories, on one subvolume. */
 static void
 lock_two(void *arg)
 {
   struct fake_stack *s = arg;
   struct gi_fop *base = gi_fop_new(s->graph, GI_FOP_IPC);
-  struct gi_inode *dir = fake_inode(s, DIR_GFID);
-  struct gi_loc one = {.name = name_on(0, 2), .parent = dir, .pargfid = dir->gfid}, two = one;
+  struct gi_inode *dir = fake_inode(s, DIR_GFID), *other = fake_inode(s, OTHER_DIR);
+  struct gi_loc one = {.name = name_on(0, 2), .parent = dir, .pargfid = dir->gfid},
+                two = {.name = one.name, .parent = other, .pargfid = other->gfid};
   struct di_locks locks = {0};
 
-  two.name = other_name_on(0, 2);
   assert_int_equal(di_lock_name(di_of(s->x), base, &locks, 0, &one), 0);
   assert_int_equal(di_lock_name(di_of(s->x), base, &locks, 0, &two), 0);
   di_unlock(di_of(s->x), base, &locks);
   gi_fop_unref(base);
 }
 
-/* Somebody may wait between both to exchange the layout of the directory: the second one of another owner would wait for him, and he for the
- * first. */
+/* Somebody may wait between both for one who has the second: of another owner he would wait for the first, too. */
 static void
 test_locks_that_are_held_together_have_one_owner(void **state)
 {
