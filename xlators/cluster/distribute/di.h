@@ -144,11 +144,10 @@ struct di_fd {
   uint8_t leafs;           /* a directory: subvolumes that cookies of this descriptor tell apart */
   uint64_t opened, absent; /* a directory: subvolumes where it is open; that do not have it */
   struct gi_xlator *at[2]; /* a file: subvolumes where it is open */
-  /* Directories that a listing has told of, as hashes of their names, while it goes on where it was: at `next`. */
-  bool in_order;
-  uint32_t listings;    /* under way */
+  /* Directories that listings have met: a hash of the name, and in the lowest bits the first subvolume that showed it. */
   uint32_t ndirs, room; /* of `dirs`, a table with open addressing; 0: free */
-  uint64_t next, *dirs;
+  uint64_t *dirs;
+  uint64_t listed; /* the cookie up to which everything was listed since somebody began at 0 */
 };
 
 struct di_inode *di_inode_of(const struct di *d, const struct gi_inode *inode);

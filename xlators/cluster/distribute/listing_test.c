@@ -178,6 +178,49 @@ test_two_listings_of_a_descriptor_tell_all(void **state)
 }
 
 static void
+say_no_dir(struct gi_fop *fop, void *arg)
+{
+  struct gi_dirent file = {.off = 1, .type = DT_REG, .name = "a", .name_len = 1};
+
+  if (fop->args.offset == 0) {
+    attr_of(&file.stat, 'a', S_IFREG | 0644);
+    gi_dirents_add(&fop->rsp.entries, &file, fop);
+  }
+  fop->rsp.ret = (int32_t)fop->rsp.entries.count;
+  fop->rsp.err = ENOENT;
+}
+
+/* The first subvolume has not had it when it was listed, by one who reads ahead too; a heal has made it there since. */
+static void
+test_listing_of_a_directory_that_is_healed(void **state)
+{
+  struct gi_fd *fd;
+  struct fake_stack *s = stack_to_list(&fd);
+  struct gi_fop *f[3];
+  unsigned over = 0;
+
+  fake_script_clear(s);
+  fake_script_always(s, 0, GI_FOP_READDIRP, (struct fake_reply){.deferred = true, .fill = say_no_dir});
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_dir, .arg = &parts[0]});
+  fake_script_always(s, 1, GI_FOP_READDIRP, (struct fake_reply){.fill = say_entries, .arg = "b"});
+  for (unsigned i = 0; i < 3; i++) {
+    f[i] = fake_fop(s, GI_FOP_READDIRP);
+    gi_fop_set_fd(f[i], fd);
+    f[i]->args.size = 4096;
+    if (i == 2) {
+      fake_settle(s);
+      f[i]->args.offset = f[0]->rsp.entries.entry[0].off;
+    }
+    gi_fop_submit(f[i], s->x, ended, &over);
+  }
+  fake_settle(s);
+  assert_int_equal(over, 3);
+  assert_int_equal(f[2]->rsp.entries.count, 2);
+  assert_string_equal(f[2]->rsp.entries.entry[0].name, "dir");
+  fake_stack_free(s);
+}
+
+static void
 test_incomplete_listing_fails(void **state)
 {
   struct gi_fd *fd;
@@ -311,6 +354,7 @@ main(void)
       cmocka_unit_test(test_listing),
       cmocka_unit_test(test_listing_of_a_linkto_file_in_heal),
       cmocka_unit_test(test_two_listings_of_a_descriptor_tell_all),
+      cmocka_unit_test(test_listing_of_a_directory_that_is_healed),
       cmocka_unit_test(test_incomplete_listing_fails),
       cmocka_unit_test(test_listing_of_a_linkto_file_without_its_attribute),
       cmocka_unit_test(test_listing_of_what_is_gone_by_now),

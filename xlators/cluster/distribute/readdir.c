@@ -124,13 +124,18 @@ struct listing {
   struct gi_fop *fop;
   struct di_fd *df;
   unsigned leaf, leafs;
-  uint64_t off;
-  int err; /* what an entry is could not be found out */
+  uint64_t off, from; /* `from`: the cookie that was asked for */
+  int err;            /* what an entry is could not be found out */
 };
 
 /* ---- directories, which several subvolumes show ---- */
 
-/* One that is missing on the first subvolume, because that was down when it was made, is taken from another. */
+/* One that is missing on the first subvolume, because that was down when it was made, is taken from another. It may get it at any moment: so
+ * what the first one has shown counts, and not what it has. One may read ahead while another one reads. */
+#define LEAF_MASK 63ull
+
+_Static_assert(DI_MAX <= LEAF_MASK + 1, "the number of a subvolume has room below a hash");
+
 static uint64_t
 dir_hash(const struct gi_dirent *e)
 {
@@ -139,22 +144,27 @@ dir_hash(const struct gi_dirent *e)
   for (uint32_t i = 0; i < e->name_len; i++)
     h = (h ^ (uint8_t)e->name[i]) * 0x100000001b3ull;
   h ^= h >> 32;
-  return h ? h : 1;
+  return (h & ~LEAF_MASK) | (LEAF_MASK + 1); /* no hash is 0 */
 }
 
-/* False: it was there already. */
-static bool
-put_dir(struct di_fd *df, uint64_t hash)
+/* The first subvolume that has shown it, which is this one if none has yet. */
+static unsigned
+put_dir(struct di_fd *df, uint64_t hash, unsigned leaf)
 {
-  uint32_t mask = df->room - 1, i = (uint32_t)hash & mask;
+  uint32_t mask = df->room - 1, i = (uint32_t)(hash >> 7) & mask;
 
-  GI_ASSERT(df->ndirs < df->room);
+  GI_ASSERT(df->ndirs < df->room && leaf <= LEAF_MASK);
   for (; df->dirs[i]; i = (i + 1) & mask)
-    if (df->dirs[i] == hash)
-      return false;
-  df->dirs[i] = hash;
+    if ((df->dirs[i] & ~LEAF_MASK) == hash) {
+      unsigned first = (unsigned)(df->dirs[i] & LEAF_MASK);
+
+      if (leaf < first)
+        df->dirs[i] = hash | leaf;
+      return leaf < first ? leaf : first;
+    }
+  df->dirs[i] = hash | leaf;
   df->ndirs++;
-  return true;
+  return leaf;
 }
 
 static void
@@ -170,7 +180,7 @@ grow_dirs(struct di_fd *df)
   df->ndirs = 0;
   for (uint32_t i = 0; i < n; i++)
     if (old[i])
-      GI_IGNORE(put_dir(df, old[i])); /* each is there once */
+      GI_IGNORE(put_dir(df, old[i] & ~LEAF_MASK, (unsigned)(old[i] & LEAF_MASK))); /* each is there once */
   gi_free(old);
 }
 
@@ -213,16 +223,25 @@ look(struct listing *l, const struct gi_dirent *e, unsigned leaf)
   return NULL;
 }
 
+/* All of the subvolumes before this one was listed. */
+static bool
+has_listed_before(const struct listing *l)
+{
+  unsigned leaf;
+
+  GI_IGNORE(di_cookie_decode(l->df->listed, l->leafs, &leaf));
+  return l->from == l->df->listed || leaf >= l->leaf;
+}
+
 /* Whether the listing has told of it already, or does where it begins. */
 static bool
 told_of_dir(struct listing *l, const struct gi_dirent *e)
 {
-  struct di_fd *df = l->df;
-
-  if (df->in_order) {
-    grow_dirs(df);
-    return !put_dir(df, dir_hash(e));
-  }
+  grow_dirs(l->df);
+  if (put_dir(l->df, dir_hash(e), l->leaf) < l->leaf)
+    return true;
+  if (has_listed_before(l))
+    return false;
   for (unsigned leaf = 0; leaf < l->leaf; leaf++) {
     struct gi_fop *h = look(l, e, leaf);
     bool there = h && S_ISDIR(h->rsp.stat.mode);
@@ -396,18 +415,15 @@ continue_behind(struct listing *l)
 static enum gi_verdict
 list(struct di *d, struct gi_fop *fop)
 {
-  struct listing l = {.d = d, .fop = fop, .df = di_fd_of(d, fop->fd)};
+  struct listing l = {.d = d, .fop = fop, .df = di_fd_of(d, fop->fd), .from = fop->args.offset};
   bool end = false, over = false;
   int err = 0;
 
   if (l.df->known && l.df->set != d->sets && d->shrunk) {
     if (fop->args.offset)
       return gi_fop_fail(fop, EIO); /* the cookie speaks of subvolumes that have other numbers now */
-    uint32_t listings = l.df->listings;
-
     forget_dirs(l.df);
     memset(l.df, 0, sizeof(*l.df));
-    l.df->listings = listings;
   }
   if (!l.df->known) {
     l.df->leafs = (uint8_t)d->n;
@@ -415,11 +431,10 @@ list(struct di *d, struct gi_fop *fop)
     l.df->known = true;
   }
   l.leafs = l.df->leafs;
-  if (fop->args.offset == 0)
+  if (l.from == 0) {
     forget_dirs(l.df);
-  l.df->in_order = fop->args.offset == 0 || (l.df->in_order && fop->args.offset == l.df->next);
-  if (l.df->listings++) /* of one who reads ahead, perhaps: what either of them tells of, the other has not told of */
-    l.df->in_order = false;
+    l.df->listed = 0;
+  }
   l.off = di_cookie_decode(fop->args.offset, l.leafs, &l.leaf);
   while (!over && !err && fop->rsp.entries.count == 0) {
     err = l.df->absent >> l.leaf & 1 ? ENOENT : open_late(d, fop, l.leaf);
@@ -433,17 +448,14 @@ list(struct di *d, struct gi_fop *fop)
     if (!err && end)
       over = !next_leaf(&l);
   }
-  GI_ASSERT(l.df->listings > 0);
-  l.df->listings--;
   if (err) {
-    l.df->in_order = false; /* it may be asked for again */
     gi_dirents_free(&fop->rsp.entries);
     return gi_fop_fail(fop, err);
   }
   if (end && !over)
     continue_behind(&l);
-  if (fop->rsp.entries.count)
-    l.df->next = fop->rsp.entries.entry[fop->rsp.entries.count - 1].off;
+  if (fop->rsp.entries.count && l.from == l.df->listed)
+    l.df->listed = fop->rsp.entries.entry[fop->rsp.entries.count - 1].off;
   fop->rsp.ret = (int32_t)fop->rsp.entries.count;
   fop->rsp.err = over ? ENOENT : 0;
   return GI_ANSWERED;
