@@ -456,14 +456,15 @@ say_sub(struct gi_fop *fop, void *arg)
 static void
 list_linkto(struct gi_fop *fop, void *arg)
 {
-  struct gi_dirent e = {.name = name_on(0, 2), .off = 1, .type = DT_REG, .xdata = gi_dict_new()};
+  struct gi_dirent e = {.name = name_on(0, 2), .off = 1, .type = DT_REG};
 
   e.name_len = (uint32_t)strlen(e.name);
   attr_of(&e.stat, FILE_GFID, S_IFREG | GI_LINKTO_MODE);
-  gi_dict_set_str(e.xdata, KEY ".linkto", "child-1");
-  if (fop->args.offset == 0)
-    gi_dirents_add(&fop->rsp.entries, &e, fop);
-  gi_dict_unref(&e.xdata);
+  if (fop->args.offset == 0) {
+    e.xdata = gi_dict_new();
+    gi_dict_set_str(e.xdata, KEY ".linkto", "child-1");
+    gi_dirents_add(&fop->rsp.entries, &e, fop); /* which takes the dictionary over */
+  }
   fop->rsp.ret = (int32_t)fop->rsp.entries.count;
 }
 

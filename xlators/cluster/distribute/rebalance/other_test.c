@@ -145,7 +145,7 @@ do_lead(struct gi_fop *fop, void *arg)
 static void
 read_it(struct gi_fop *fop, void *arg)
 {
-  fop->rsp.link = gi_strdup("where it leads");
+  fop->rsp.link = "where it leads";
 }
 
 static void
