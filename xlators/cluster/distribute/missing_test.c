@@ -29,29 +29,6 @@ test_missing_name_is_searched(void **state)
   }
 }
 
-static void say_nothing_in_it(struct gi_fop *fop, void *arg);
-
-/* A directory has the layout that it was made with, so all files elsewhere have linkto files: what is not where it belongs is not on a subvolume
- * that is down either. A rebalance may have given the directory another one since. */
-static void
-test_subvolume_that_is_down_has_nothing(void **state)
-{
-  for (unsigned moved = 0; moved < 2; moved++) {
-    struct fake_stack *s = stack_with_dir(4, 0);
-    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
-
-    for (unsigned i = 0; i < 4; i++) {
-      parts[i] = (struct part){.n = (i + (moved ? 3 : 0)) % 4, .of = 4, .commit = moved ? 4711 : 0};
-      fake_script_always(s, i, GI_FOP_LOOKUP,
-                         i == 2 ? (struct fake_reply){.ret = -1, .err = ENOTCONN}
-                                : (struct fake_reply){.fill = say_nothing_in_it, .arg = &parts[i]});
-    }
-    fake_submit(s, f);
-    assert_int_equal(f->rsp.err, moved ? ENOTCONN : ENOENT);
-    fake_stack_free(s);
-  }
-}
-
 /* ---- the commit hash ---- */
 
 static void
@@ -103,6 +80,27 @@ nothing_in_it(struct fake_stack *s)
   fake_script_clear(s);
   for (unsigned i = 0; i < 4; i++)
     fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_nothing_in_it, .arg = &parts[i]});
+}
+
+/* A directory has the layout that it was made with, so all files elsewhere have linkto files: what is not where it belongs is not on a subvolume
+ * that is down either. A rebalance may have given the directory another one since. */
+static void
+test_subvolume_that_is_down_has_nothing(void **state)
+{
+  for (unsigned moved = 0; moved < 2; moved++) {
+    struct fake_stack *s = stack_with_dir(4, 0);
+    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 4));
+
+    for (unsigned i = 0; i < 4; i++) {
+      parts[i] = (struct part){.n = (i + (moved ? 3 : 0)) % 4, .of = 4, .commit = moved ? 4711 : 0};
+      fake_script_always(s, i, GI_FOP_LOOKUP,
+                         i == 2 ? (struct fake_reply){.ret = -1, .err = ENOTCONN}
+                                : (struct fake_reply){.fill = say_nothing_in_it, .arg = &parts[i]});
+    }
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.err, moved ? ENOTCONN : ENOENT);
+    fake_stack_free(s);
+  }
 }
 
 /* It is asked for the name, and then whether its part of the layout is what it was. */
