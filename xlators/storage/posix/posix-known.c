@@ -114,30 +114,32 @@ keep(const struct posix_op *op, struct posix_inode *pi, const struct stat *st, b
   *slot_of(op->p, st->st_ino) = pi;
 }
 
-void
-posix_known_stat(struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st)
+/* `read`: from the object itself. */
+static void
+keep_gfid(const struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st, bool ours, bool read)
 {
-  bool ours = gi_fop_table[op->fop->kind].classes & GI_CLASS_WRITE;
   struct gi_inode *inode;
+  struct posix_inode *pi;
 
   if (!may_keep(op, gfid, st))
     return;
   inode = gi_inode_get(op->fop->graph, gfid);
-  keep(op, posix_inode_of(op->p, inode), st, ours);
+  pi = posix_inode_of(op->p, inode);
+  keep(op, pi, st, ours);
+  pi->known.named = pi->known.named || read;
   gi_inode_unref(&inode);
+}
+
+void
+posix_known_stat(struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st)
+{
+  keep_gfid(op, gfid, st, gi_fop_table[op->fop->kind].classes & GI_CLASS_WRITE, false);
 }
 
 void
 posix_known_read(const struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st)
 {
-  struct gi_inode *inode;
-
-  if (!may_keep(op, gfid, st))
-    return;
-  inode = gi_inode_get(op->fop->graph, gfid);
-  keep(op, posix_inode_of(op->p, inode), st, false);
-  posix_inode_of(op->p, inode)->known.named = true;
-  gi_inode_unref(&inode);
+  keep_gfid(op, gfid, st, false, true);
 }
 
 void
