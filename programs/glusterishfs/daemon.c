@@ -10,8 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+/* A mount of the same place that was just ended still holds its pid file: how long a new one waits for it. */
+#define FS_PREDECESSOR_SECONDS 3
 
 static int ready_fd = -1;
 
@@ -99,18 +104,41 @@ fs_daemon_ready(int status)
   ready_fd = -1;
 }
 
+/* The lock of the file at `path`: its fd, or -1 with errno, EWOULDBLOCK while another process holds it, ESTALE if that one removed it meanwhile. */
+static int
+locked_file(const char *path)
+{
+  struct stat mine, there;
+  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0)
+    return -1;
+  int err = 0;
+  if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+    err = errno;
+  else if (stat(path, &there) < 0 || fstat(fd, &mine) < 0 || mine.st_ino != there.st_ino || mine.st_dev != there.st_dev)
+    err = ESTALE;
+  if (!err)
+    return fd;
+  close(fd);
+  errno = err;
+  return -1;
+}
+
 int
 fs_pid_file(const char *path)
 {
+  const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
   char text[32];
-  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) {
-    fprintf(stderr, "glusterishfs: pid file %s: %s\n", path, strerror(errno));
-    return -1;
+  int fd = -1;
+  for (int tries = FS_PREDECESSOR_SECONDS * 50; tries > 0; tries--) {
+    fd = locked_file(path);
+    if (fd >= 0 || (errno != EWOULDBLOCK && errno != ESTALE))
+      break;
+    nanosleep(&pause, NULL);
   }
-  if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-    fprintf(stderr, "glusterishfs: pid file %s: another process holds it\n", path);
-    close(fd);
+  int err = errno;
+  if (fd < 0) {
+    fprintf(stderr, "glusterishfs: pid file %s: %s\n", path, err == EWOULDBLOCK ? "another process holds it" : strerror(err));
     return -1;
   }
   int len = snprintf(text, sizeof(text), "%d\n", (int)getpid());

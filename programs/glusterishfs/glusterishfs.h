@@ -23,8 +23,9 @@ void fs_arguments(struct fs_config *cfg, int argc, char **argv); /* exits on a w
 /* Forks. In the parent waits for the child's fs_daemon_ready or death and exits accordingly; returns in the child.
  * A service stays in its starter's session if that has no terminal. */
 void fs_daemonize(bool service);
-void fs_daemon_ready(int status);  /* once; harmless when not daemonised */
-int fs_pid_file(const char *path); /* writes and locks it: its fd, or -1 with a message on stderr */
+void fs_daemon_ready(int status); /* once; harmless when not daemonised */
+/* Writes and locks it once a process that ends has let it go: its fd, or -1 with a message on stderr. Waits: for before the reactor runs. */
+int fs_pid_file(const char *path);
 
 /* volfile-adapt.c */
 /* Adds what the command line asks for. 0, or -1 and err. */

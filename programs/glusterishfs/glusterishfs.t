@@ -129,6 +129,7 @@ volume t-client-0
 end-volume
 EOF
 if [ -c /dev/fuse ]; then
+  held() { ! flock -n "$1" true; }
   mount_it() { fs -f "$WORK/client.vol" -p "$WORK/mount.pid" --statedump-dir "$WORK/dump" "$@" "$WORK/mnt"; }
   ok "it mounts" mount_it
   MOUNT_PID=$(cat "$WORK/mount.pid")
@@ -149,6 +150,13 @@ if [ -c /dev/fuse ]; then
   ok "it can be unmounted" umount "$WORK/mnt"
   ok "unmounting ends the process" within 5 not_running "$MOUNT_PID"
   nok "and removes its pid file" test -e "$WORK/mount.pid"
+
+  touch "$WORK/mount.pid"
+  flock "$WORK/mount.pid" sh -c 'sleep 1; rm "$1"' - "$WORK/mount.pid" &
+  ok "a process that still ends holds its pid file" within 5 held "$WORK/mount.pid"
+  ok "a mount waits for it" mount_it
+  ok "and has the file of its own" kill -0 "$(cat "$WORK/mount.pid")"
+  umount "$WORK/mnt"
 
   ok "a mount with options" mount_it --attribute-timeout=0 --entry-timeout=0 --read-only
   nok "read-only" touch "$WORK/mnt/other"
