@@ -61,6 +61,13 @@ enum gi_event {
   GI_EVENT_MAX,
 };
 
+/* Changes below may have gone untold: who keeps what others can change forgets it. */
+static inline bool
+gi_event_untold(enum gi_event event)
+{
+  return event == GI_EVENT_CHILD_UP || event == GI_EVENT_CHILD_DOWN || event == GI_EVENT_CHILD_CHANGED || event == GI_EVENT_PROMISE;
+}
+
 /* Where an event goes from a translator that does not say it has handled it: to its parents, its children, or nowhere. */
 enum gi_event_way { GI_WAY_UP, GI_WAY_DOWN, GI_WAY_HERE };
 

@@ -349,17 +349,13 @@ ioc_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
   struct ioc *c = x->private;
   const struct gi_invalidation *inv = data;
   struct gi_inode *inode;
+  if (gi_event_untold(event))
+    ioc_forget_all(x);
   switch (event) {
   case GI_EVENT_INVALIDATE:
     inode = gi_inode_find(x->graph, &inv->gfid);
     replaced(x, known(x, inode));
     gi_inode_unref(&inode);
-    break;
-  case GI_EVENT_CHILD_UP: /* what was changed while nobody could tell */
-  case GI_EVENT_CHILD_DOWN:
-  case GI_EVENT_CHILD_CHANGED:
-  case GI_EVENT_PROMISE:
-    ioc_forget_all(x);
     break;
   case GI_EVENT_WRITTEN:
     ioc_written(x, data);

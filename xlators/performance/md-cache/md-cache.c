@@ -43,19 +43,16 @@ md_complete(struct gi_xlator *x, struct gi_fop *fop)
 static bool
 md_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
+  if (gi_event_untold(event)) {
+    md_forget_all(x->private);
+    md_care_anew(x->private);
+  }
   switch (event) {
   case GI_EVENT_INVALIDATE:
     md_invalidated(x->private, data);
     break;
   case GI_EVENT_WRITTEN:
     md_written(x->private, data);
-    break;
-  case GI_EVENT_CHILD_UP: /* what was changed while nobody could tell */
-  case GI_EVENT_CHILD_DOWN:
-  case GI_EVENT_CHILD_CHANGED:
-  case GI_EVENT_PROMISE:
-    md_forget_all(x->private);
-    md_care_anew(x->private);
     break;
   default:
     break;

@@ -229,15 +229,11 @@ invalidated(struct nl *nl, const struct gi_invalidation *inv)
 static bool
 nl_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
+  if (gi_event_untold(event))
+    nl_forget_all(x->private);
   switch (event) {
   case GI_EVENT_INVALIDATE:
     invalidated(x->private, data);
-    break;
-  case GI_EVENT_CHILD_UP: /* what was made while nobody could tell; and not all may have been asked */
-  case GI_EVENT_CHILD_DOWN:
-  case GI_EVENT_CHILD_CHANGED:
-  case GI_EVENT_PROMISE:
-    nl_forget_all(x->private);
     break;
   default:
     break;

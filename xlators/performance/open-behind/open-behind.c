@@ -560,6 +560,11 @@ ob_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
   struct ob *ob = x->private;
   const struct gi_invalidation *inv = data;
   struct gi_inode *inode;
+  if (gi_event_untold(event)) {
+    ob->epoch++;
+    if (x->draining && (event == GI_EVENT_CHILD_UP || event == GI_EVENT_CHILD_CHANGED))
+      send_all(x);
+  }
   switch (event) {
   case GI_EVENT_INVALIDATE:
     if ((inode = gi_inode_find(x->graph, &inv->gfid)) != NULL)
@@ -570,14 +575,6 @@ ob_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
     break;
   case GI_EVENT_WRITTEN:
     written(x, data);
-    break;
-  case GI_EVENT_CHILD_UP:
-  case GI_EVENT_CHILD_DOWN:
-  case GI_EVENT_CHILD_CHANGED:
-  case GI_EVENT_PROMISE:
-    ob->epoch++;
-    if (x->draining && (event == GI_EVENT_CHILD_UP || event == GI_EVENT_CHILD_CHANGED))
-      send_all(x);
     break;
   case GI_EVENT_CANCEL:
     cancel(x, data);

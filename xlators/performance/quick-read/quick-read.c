@@ -266,18 +266,14 @@ invalidated(struct gi_xlator *x, const struct gi_invalidation *inv)
 static bool
 qr_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
 {
+  if (gi_event_untold(event))
+    qr_drop_all(x->private);
   switch (event) {
   case GI_EVENT_INVALIDATE:
     invalidated(x, data);
     break;
   case GI_EVENT_WRITTEN:
     written(x, data);
-    break;
-  case GI_EVENT_CHILD_UP:
-  case GI_EVENT_CHILD_DOWN:
-  case GI_EVENT_CHILD_CHANGED:
-  case GI_EVENT_PROMISE:
-    qr_drop_all(x->private);
     break;
   default:
     break;

@@ -286,16 +286,14 @@ ra_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
   struct ra *ra = x->private;
   const struct gi_invalidation *inv = data;
   struct gi_inode *inode;
+  if (gi_event_untold(event))
+    ra_forget_all(x);
   switch (event) {
   case GI_EVENT_INVALIDATE:
     if ((inode = gi_inode_find(x->graph, &inv->gfid)) != NULL)
       ra_inode_forget(x, inode);
     gi_inode_unref(&inode);
     break;
-  case GI_EVENT_CHILD_UP: /* what was changed while nobody could tell */
-  case GI_EVENT_CHILD_DOWN:
-  case GI_EVENT_CHILD_CHANGED:
-  case GI_EVENT_PROMISE:
   case GI_EVENT_PARENT_DOWN:
     ra_forget_all(x);
     break;

@@ -291,16 +291,14 @@ rda_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
   struct rda *rda = x->private;
   const struct gi_invalidation *inv = data;
   struct gi_inode *inode;
+  if (gi_event_untold(event))
+    rda_forget_all(x);
   switch (event) {
   case GI_EVENT_INVALIDATE:
     inode = gi_inode_find(x->graph, &inv->gfid);
     changed(x, inode, 0);
     gi_inode_unref(&inode);
     break;
-  case GI_EVENT_CHILD_UP: /* cookies are one brick's */
-  case GI_EVENT_CHILD_DOWN:
-  case GI_EVENT_CHILD_CHANGED:
-  case GI_EVENT_PROMISE:
   case GI_EVENT_PARENT_DOWN:
     rda_forget_all(x);
     break;

@@ -620,6 +620,9 @@ test_others_changes_end_what_is_known(void **state)
   fake_event(s, 0, GI_EVENT_CHILD_DOWN, NULL);
   not_early(s, write_fop(s, fd, 0, 512, 'a'));
   stat_of(s, fd, 0);
+  fake_event(s, 0, GI_EVENT_PROMISE, &(struct gi_promised){.seconds = 60});
+  not_early(s, write_fop(s, fd, 0, 512, 'a'));
+  stat_of(s, fd, 0);
   fake_wait(s, 1100 * GI_NSEC_PER_MSEC);
   not_early(s, write_fop(s, fd, 0, 512, 'a'));
 }

@@ -171,6 +171,10 @@ wb_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
 {
   struct wb *wb = wb_of(x);
 
+  if (gi_event_untold(event)) {
+    wb->alone = 0; /* bricks that come may be others */
+    wb_forget_all(wb);
+  }
   switch (event) {
   case GI_EVENT_CANCEL:
     GI_ASSERT(data);
@@ -185,12 +189,6 @@ wb_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
     return true;
   case GI_EVENT_INVALIDATE:
     invalidated(wb, data);
-    return false;
-  case GI_EVENT_CHILD_UP:
-  case GI_EVENT_CHILD_DOWN:
-  case GI_EVENT_CHILD_CHANGED:
-    wb->alone = 0; /* bricks that come may be others */
-    wb_forget_all(wb);
     return false;
   default:
     return false;
