@@ -78,7 +78,7 @@ ok "with the older files" within 30 bricks_equal cut
 # ---- one has another name ----
 
 ip -n "gp$$n2" addr add "$POOL_NET.88/24" dev eth0
-ok "a node gets another name" gi_on 3 peer update "${ADDR[2]}" "$POOL_NET.88" "${ADDR[2]}"
+ok "a node gets another name" within 10 gi_on 3 peer update "${ADDR[2]}" "$POOL_NET.88" "${ADDR[2]}"
 ok "which the others see" within 10 sees 1 "Hostname: $POOL_NET.88"
 ok "files are written" writes named
 well "renamed" named
