@@ -294,10 +294,7 @@ posix_run_lookup(struct posix_op *op)
   if (dirfd < 0)
     return posix_err(op, -dirfd);
   lookup_name(op, dirfd, name);
-  if (fop->rsp.ret < 0) /* the directory may be no more */
-    err = gi_fs_fstat(op->p->fs, dirfd, &parent);
-  else
-    err = posix_node_attributes(op, NODE_PARENT, (struct posix_at){dirfd, ""}, &parent);
+  err = posix_node_attributes(op, NODE_PARENT, (struct posix_at){dirfd, ""}, &parent);
   if (err || parent.st_nlink == 0)
     return posix_err(op, ESTALE);
   posix_node_known(op, NODE_PARENT, (struct posix_at){dirfd, ""});

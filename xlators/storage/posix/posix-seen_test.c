@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -137,6 +138,30 @@ a_directory_that_went_is_not_believed_in(void **state)
   brick_free(b);
 }
 
+/* Nor is the directory looked at again for a name that it has not. */
+static void
+a_missing_name_needs_no_look_at_its_directory(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid d = brick_dir(b, ROOT, "d"), g = brick_gfid(b);
+  bool asks = strcmp(brick_engine, "pool") == 0; /* workers do not know */
+  char path[PATH_MAX];
+  struct gi_fop *f;
+
+  (void)state;
+  brick_mkdir(b, &d, "one", &g);
+  brick_path(b, path, "d");
+  assert_int_equal(chmod(path, 0711), 0); /* behind the brick's back */
+  f = brick_lookup(b, &d, "two");
+  assert_fails(f, ENOENT);
+  assert_int_equal(f->rsp.post.mode & 07777, asks ? 0711 : 0755);
+  fake_wait(b->s, 1100 * GI_NSEC_PER_MSEC);
+  f = brick_lookup(b, &d, "two");
+  assert_fails(f, ENOENT);
+  assert_int_equal(f->rsp.post.mode & 07777, 0711);
+  brick_free(b);
+}
+
 /* An open that has to wait for the content goes to a worker with what it has seen so far. */
 static void
 what_an_operation_saw_before_it_moved_does_not_count(void **state)
@@ -174,6 +199,7 @@ main(void)
       cmocka_unit_test(counters_are_those_of_the_disk),
       cmocka_unit_test(a_change_begins_with_what_the_last_one_left),
       cmocka_unit_test(a_directory_that_went_is_not_believed_in),
+      cmocka_unit_test(a_missing_name_needs_no_look_at_its_directory),
       cmocka_unit_test(what_an_operation_saw_before_it_moved_does_not_count),
   };
 
