@@ -13,6 +13,7 @@
 #define LONG_CALL (5 * GI_NSEC_PER_MSEC)
 #define SLOW_PERIOD GI_NSEC_PER_SEC
 #define SUSPECT_PERIOD (3 * GI_NSEC_PER_SEC)
+#define SAME_FOR (2 * GI_NSEC_PER_MSEC) /* what the thread has waited meanwhile is less than half of a long call */
 
 /* 0 where the kernel does not tell: then every long call of a suspect counts. */
 static uint64_t
@@ -32,12 +33,25 @@ queued(void)
   return second ? strtoull(second, NULL, 10) : 0;
 }
 
+/* Short calls of suspects that follow each other share one question to the kernel. */
+static uint64_t
+queued_lately(uint64_t now)
+{
+  static _Thread_local uint64_t asked, answer;
+
+  if (!asked || now < asked || now - asked >= SAME_FOR) {
+    answer = queued();
+    asked = now;
+  }
+  return answer;
+}
+
 struct gi_stall_call
 gi_stall_begin(const struct gi_stall *s, struct gi_reactor *r)
 {
   uint64_t now = gi_now_about(r);
 
-  return (struct gi_stall_call){now, now < s->suspect_until ? queued() : 0};
+  return (struct gi_stall_call){now, now < s->suspect_until ? queued_lately(now) : 0};
 }
 
 enum gi_stall_kind
