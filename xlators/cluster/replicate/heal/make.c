@@ -200,6 +200,42 @@ make_directory(struct rep_name *n, const struct making *m, uint32_t on)
   return run_on(n, fop, on, &m->st->gfid);
 }
 
+/* From where it is on the child to the name that is healed. 0 or errno. */
+static int
+rename_directory(struct rep_name *n, const struct gi_gfid *gfid, unsigned i, struct gi_inode *parent, const char *name)
+{
+  struct gi_fop *fop = rep_heal_fop(n->h, GI_FOP_RENAME);
+  int err;
+
+  GI_ASSERT(parent && name && !gi_gfid_is_none(gfid));
+  gi_fop_set_entry(fop, &fop->loc, parent, name);
+  fop->loc.gfid = *gfid;
+  fop->loc.inode = gi_inode_get(n->h->rep->x->graph, gfid);
+  gi_fop_set_entry(fop, &fop->loc2, n->parent, n->name);
+  gi_dict_set_gfid(gi_fop_xdata(fop), GI_EXPECTED_KEY, gfid);
+  rep_heal_one(n->h, fop, i);
+  err = fop->rsp.ret >= 0 ? 0 : fop->rsp.err ? fop->rsp.err : EIO;
+  gi_fop_unref(fop);
+  return err;
+}
+
+/* It went into the anonymous directory with the one that it was in, which was removed. */
+static int
+rescue_directory(struct rep_name *n, const struct gi_gfid *gfid, unsigned i)
+{
+  struct gi_inode *parent;
+  char *name;
+  int err;
+
+  if (!rep_name_left_behind(n, i, gfid, &parent, &name))
+    return ENOENT;
+  GI_PROBE("replicate: a directory is taken from one that was removed");
+  err = rename_directory(n, gfid, i, parent, name);
+  gi_inode_unref(&parent);
+  gi_free(name);
+  return err;
+}
+
 /* The directory lost its old name on these children and waits in the anonymous directory. */
 static int
 move_directory(struct rep_name *n, const struct making *m, uint32_t on)
@@ -212,22 +248,17 @@ move_directory(struct rep_name *n, const struct making *m, uint32_t on)
   gi_gfid_text(&m->st->gfid, text);
   rep_foreach(i, on)
   {
-    struct gi_fop *fop = rep_heal_fop(n->h, GI_FOP_RENAME);
+    int one = rename_directory(n, &m->st->gfid, i, anon, text);
 
-    gi_fop_set_entry(fop, &fop->loc, anon, text);
-    fop->loc.gfid = m->st->gfid;
-    fop->loc.inode = gi_inode_get(n->h->rep->x->graph, &m->st->gfid);
-    gi_fop_set_entry(fop, &fop->loc2, n->parent, n->name);
-    gi_dict_set_gfid(gi_fop_xdata(fop), GI_EXPECTED_KEY, &m->st->gfid);
-    rep_heal_one(n->h, fop, i);
-    if (fop->rsp.ret < 0) {
-      err = child_error(n, i, fop->rsp.err);
-      if (err == -ENOENT || err == -ESTALE) {
-        n->later = true;
-        n->elsewhere |= 1u << i;
-      }
+    if (one == ENOENT || one == ESTALE)
+      one = rescue_directory(n, &m->st->gfid, i);
+    if (!one)
+      continue;
+    err = child_error(n, i, one);
+    if (one == ENOENT || one == ESTALE) {
+      n->later = true;
+      n->elsewhere |= 1u << i;
     }
-    gi_fop_unref(fop);
   }
   gi_inode_unref(&anon);
   return err;

@@ -63,6 +63,9 @@ uint32_t rep_name_elsewhere(struct rep_name *n, unsigned from, uint32_t on);
 /* Whether the heal of a place where a child of `on` has it leaves it there, as far as one can tell: not if all that have it there are known
  * to have missed something, and good copies have seen it go. */
 bool rep_name_kept_elsewhere(struct rep_name *n, unsigned from, uint32_t on);
+/* The directory is, on that child, in one that was removed: the others have that no more, and here it waits in the anonymous directory. No heal of
+ * that place will put it there by itself. True: *parent and *name are where it is, the caller's. */
+bool rep_name_left_behind(struct rep_name *n, unsigned child, const struct gi_gfid *object, struct gi_inode **parent, char **name);
 
 /* ---- contradictions (heal/gfid.c) ---- */
 

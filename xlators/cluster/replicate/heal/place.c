@@ -7,6 +7,8 @@
  */
 #include "xlators/cluster/replicate/heal/names.h"
 
+#define DEPTH_MAX 4096 /* of what a brick tells */
+
 struct place {
   struct gi_inode *parent;
   char *name;
@@ -118,4 +120,53 @@ rep_name_kept_elsewhere(struct rep_name *n, unsigned from, uint32_t on)
     gi_free(p.name);
   }
   return keeps;
+}
+
+/* Whether that directory of the child waits in the anonymous directory, or is in one that does. */
+static bool
+in_anonymous(struct rep_name *n, unsigned child, struct gi_inode *dir)
+{
+  struct gi_inode *at = gi_inode_ref(dir), *up;
+  struct gi_gfid anon;
+  bool found = false, known = rep_anon_gfid(n->h->rep, &anon);
+
+  GI_ASSERT(dir && child < n->h->rep->n);
+  for (int depth = 0; known && !found && at && !gi_gfid_is_root(&at->gfid) && depth < DEPTH_MAX; depth++) {
+    up = parent_on(n, child, at);
+    gi_inode_unref(&at);
+    at = up;
+    found = at && gi_gfid_equal(&at->gfid, &anon);
+  }
+  gi_inode_unref(&at);
+  return found;
+}
+
+/* All others say that they do not have it. */
+static bool
+alone_has(struct rep_name *n, unsigned child, const struct gi_inode *dir)
+{
+  uint32_t others = n->h->rep->all & ~(1u << child), lack = 0;
+  struct rep_view v;
+
+  GI_ASSERT(!gi_gfid_is_none(&dir->gfid));
+  rep_view_gfid(n->h, &dir->gfid, others, &v);
+  rep_foreach(i, others & ~v.ok) if (v.err[i] == ENOENT || v.err[i] == ESTALE) lack |= 1u << i;
+  rep_view_clear(&v);
+  return lack == others;
+}
+
+bool
+rep_name_left_behind(struct rep_name *n, unsigned child, const struct gi_gfid *object, struct gi_inode **parent, char **name)
+{
+  struct place p = {0};
+
+  GI_ASSERT((n->h->rep->all >> child) & 1);
+  if (find_place(n, child, object, &p) && alone_has(n, child, p.parent) && in_anonymous(n, child, p.parent)) {
+    *parent = p.parent;
+    *name = p.name;
+    return true;
+  }
+  gi_inode_unref(&p.parent);
+  gi_free(p.name);
+  return false;
 }

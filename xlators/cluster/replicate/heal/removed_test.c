@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Directories that were removed, or replaced, over real bricks while one of
+ * these had not heard yet that they became empty: what it kept in them brings
+ * nothing back.
+ */
+#include "xlators/cluster/replicate/testing/testbed.h"
+
+#define OPTIONS "option quorum-type auto\noption granular-entry-heal on\noption use-anonymous-inode on\n"
+
+static void
+start_tree(struct yard *y)
+{
+  yard_mkdir(y, "d");
+  yard_mkdir(y, "d/e");
+  yard_mkdir(y, "d/sub");
+  yard_create(y, "d/e/gone", "gone");
+  yard_create(y, "d/moved", "moved");
+  yard_create(y, "d/sub/deep", "deep");
+}
+
+/* The tree that is thrown away still has the names of what moved. */
+static void
+forget_removed(struct yard *y)
+{
+  GI_CLEANUP_FREE char *command = gi_asprintf("rm -rf %s/?/.glusterfs-anonymous-inode-*/*-*", y->dir);
+
+  assert_int_equal(system(command), 0);
+}
+
+static void
+heals_everything(struct yard *y)
+{
+  yard_heal(y); /* the indices may still name what is gone: a crawl drops that */
+  forget_removed(y);
+  yard_same(y, true);
+  yard_no_marks(y);
+}
+
+/* It was in a directory that is gone, and waits there, in the anonymous directory, for its new name. */
+static void
+what_moved_out_of_a_removed_one_is_found(void **state)
+{
+  (void)state;
+  for (unsigned stale = 0; stale < YARD; stale++) {
+    YARD_NEW(y, OPTIONS);
+    start_tree(y);
+    yard_down(y, stale);
+    yard_rename(y, "d/sub", "sub");
+    yard_unlink(y, "d/moved");
+    yard_unlink(y, "d/e/gone");
+    yard_rmdir(y, "d/e");
+    yard_rmdir(y, "d");
+    yard_up(y, stale);
+    heals_everything(y);
+    assert_false(yard_has(y, stale, "d"));
+    assert_true(yard_has(y, stale, "sub/deep"));
+    yard_free(y);
+  }
+}
+
+int
+main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_moved_out_of_a_removed_one_is_found),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
