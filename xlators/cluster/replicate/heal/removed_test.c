@@ -19,6 +19,17 @@ start_tree(struct yard *y)
   yard_create(y, "d/sub/deep", "deep");
 }
 
+/* d/e and d are empty, but brick 0 does not know. */
+static void
+empty_without(struct yard *y, unsigned stale)
+{
+  yard_down(y, stale);
+  yard_unlink(y, "d/e/gone");
+  yard_rename(y, "d/moved", "moved");
+  yard_rename(y, "d/sub", "sub");
+  yard_up(y, stale);
+}
+
 /* The tree that is thrown away still has the names of what moved. */
 static void
 forget_removed(struct yard *y)
@@ -59,11 +70,50 @@ what_moved_out_of_a_removed_one_is_found(void **state)
   }
 }
 
+static void
+what_one_brick_kept_goes(void **state)
+{
+  (void)state;
+  for (unsigned stale = 0; stale < YARD; stale++) {
+    YARD_NEW(y, OPTIONS);
+    start_tree(y);
+    empty_without(y, stale);
+    yard_rmdir(y, "d/e");
+    yard_rmdir(y, "d");
+    assert_true(yard_has(y, stale, "d/e/gone"));
+    heals_everything(y);
+    assert_false(yard_has(y, stale, "d"));
+    assert_true(yard_has(y, stale, "sub/deep"));
+    yard_free(y);
+  }
+}
+
+static void
+another_directory_takes_the_place(void **state)
+{
+  (void)state;
+  for (unsigned stale = 0; stale < YARD; stale++) {
+    YARD_NEW(y, OPTIONS);
+    start_tree(y);
+    yard_mkdir(y, "other");
+    yard_create(y, "other/f", "f");
+    empty_without(y, stale);
+    yard_rename(y, "other", "d/e");
+    assert_true(yard_has(y, stale, "d/e/gone"));
+    heals_everything(y);
+    assert_true(yard_has(y, stale, "d/e/f"));
+    assert_false(yard_has(y, stale, "d/e/gone"));
+    yard_free(y);
+  }
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_moved_out_of_a_removed_one_is_found),
+      cmocka_unit_test(what_one_brick_kept_goes),
+      cmocka_unit_test(another_directory_takes_the_place),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

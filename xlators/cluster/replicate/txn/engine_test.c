@@ -461,19 +461,27 @@ a_rename_that_moved_nothing_is_a_failure(void **state)
   idle_rename(7, (const char *const[]){"", "", ""});
 }
 
+/* Those that remove a directory have what was acknowledged in it, if they are a quorum: who has more has missed something. */
 static void
-not_empty_blames_nobody(void **state)
+not_empty_blames_where_quorums_meet(void **state)
 {
-  struct rig *r = rig_new(NULL);
-  struct gi_fop *f;
+  static const struct {
+    const char *options, *mark;
+  } cases[] = {{NULL, "1e1"}, {"option quorum-type fixed\noption quorum-count 1\n", ""}, {"option quorum-type none\n", ""}};
 
-  rig_object(r, 5, S_IFDIR | 0755);
-  r->brick[1].fail_once[GI_FOP_RMDIR] = ENOTEMPTY;
-  rig_run(r, f = rig_entry(r, GI_FOP_RMDIR, 1, "f5", 0));
-  rig_done(f, 0, 0);
-  for (unsigned i = 0; i < BRICKS; i++)
-    rig_marks(r, i, 1, "");
-  rig_free_clean(r);
+  (void)state;
+  for (size_t c = 0; c < GI_ARRAY_LEN(cases); c++) {
+    struct rig *r = rig_new(cases[c].options);
+    struct gi_fop *f;
+
+    rig_object(r, 5, S_IFDIR | 0755);
+    r->brick[1].fail_once[GI_FOP_RMDIR] = ENOTEMPTY;
+    rig_run(r, f = rig_entry(r, GI_FOP_RMDIR, 1, "f5", 0));
+    rig_done(f, 0, 0);
+    for (unsigned i = 0; i < BRICKS; i++)
+      rig_marks(r, i, 1, i == 1 ? "" : cases[c].mark);
+    rig_free(r);
+  }
 }
 
 static void
@@ -681,7 +689,7 @@ main(void)
       cmocka_unit_test(a_rename_of_another_object_is_a_failure),
       cmocka_unit_test(a_rename_that_moved_nothing_is_a_failure),
       cmocka_unit_test(same_error_while_one_is_down),
-      cmocka_unit_test(not_empty_blames_nobody),
+      cmocka_unit_test(not_empty_blames_where_quorums_meet),
       cmocka_unit_test(short_write_fails_the_brick),
       cmocka_unit_test(one_brick_is_no_quorum),
       cmocka_unit_test(quorum_lost_while_locking),

@@ -22,13 +22,15 @@ succeeded(const struct gi_fop *fop, const struct gi_fan *fan)
   return ok;
 }
 
-/* A directory that is not empty here may be so elsewhere only because a heal is due: no reason to blame (replicate.md 6.4). */
+/* A directory that is not empty here may be so elsewhere only because a heal is due: no reason to blame (replicate.md 6.4). Where any two quorums
+ * share a copy that cannot be: one of those that removed it would have what was acknowledged. So this copy has missed that it went, and without a
+ * mark what it kept would bring the directory back. */
 static uint32_t
 not_empty(const struct rep_txn *t, const struct gi_fan *fan)
 {
   uint32_t mask = 0;
 
-  if (t->type == REP_ENTRY)
+  if (t->type == REP_ENTRY && !rep_quorums_meet(t->rep))
     rep_foreach(i, fan->failed) if (gi_fan_reply(fan, i)->rsp.err == ENOTEMPTY) mask |= 1u << i;
   return mask;
 }
