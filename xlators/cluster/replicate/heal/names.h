@@ -65,7 +65,8 @@ uint32_t rep_name_elsewhere(struct rep_name *n, unsigned from, uint32_t on);
 bool rep_name_kept_elsewhere(struct rep_name *n, unsigned from, uint32_t on);
 /* The directory is, on that child, in one that was removed: the others have that no more, and here it waits in the anonymous directory. No heal of
  * that place will put it there by itself. True: *parent and *name are where it is, the caller's. */
-bool rep_name_left_behind(struct rep_name *n, unsigned child, const struct gi_gfid *object, struct gi_inode **parent, char **name);
+bool rep_name_left_behind(struct rep_name *n, unsigned child, const struct gi_gfid *object, struct gi_inode **parent,
+                          char **name);
 
 /* ---- contradictions (heal/gfid.c) ---- */
 
