@@ -675,7 +675,7 @@ heal_small(struct data_heal *dh)
     return;
   rep_round_begin(dh->h, &round);
   send_fsync(dh, &round);
-  send_file_times(dh, &round, &dh->v->stat[dh->source]);
+  send_file_times(dh, &round, rep_heal_due_times(dh->v, dh->source, &dh->v->stat[dh->source]));
   finish_data(dh, &round);
 }
 
@@ -693,7 +693,7 @@ choose_walk(struct data_heal *dh)
     dh->block = REP_HEAL_BLOCK;
 }
 
-/* Times are the source's of the end: writers may have been there. */
+/* Times are those of the end: writers may have been there. */
 static void
 restore_file_times(struct data_heal *dh)
 {
@@ -704,7 +704,7 @@ restore_file_times(struct data_heal *dh)
     dh->err = stat->rsp.err;
   } else {
     rep_round_begin(dh->h, &round);
-    send_file_times(dh, &round, &stat->rsp.stat);
+    send_file_times(dh, &round, rep_heal_due_times(dh->v, dh->source, &stat->rsp.stat));
     finish_data(dh, &round);
   }
   gi_fop_unref(stat);

@@ -17,7 +17,7 @@
 #include "libglusterish/regions.h"
 
 #define REP_HEAL_BLOCK (128u << 10)
-#define REP_HEAL_TIMES (GI_SET_ATIME | GI_SET_MTIME | GI_SET_CTIME) /* restored from the source; ctime as the brick keeps it */
+#define REP_HEAL_TIMES (GI_SET_ATIME | GI_SET_MTIME | GI_SET_CTIME) /* ctime as the brick keeps it */
 
 /* How a heal ended: one of these, or a negative errno (-EIO: split brain). */
 enum {
@@ -206,6 +206,12 @@ uint32_t rep_heal_undo(struct rep_heal *h, const struct rep_view *v, enum rep_ty
                        uint32_t good, bool full_crawl, struct gi_dict *xdata);
 /* Adds zero to every counter everywhere, so that stale index names go. */
 void rep_heal_touch(struct rep_heal *h);
+
+/* ---- times (times.c) ---- */
+
+/* What a heal from `source` gives to the sinks, ctime by the brick's own rule: the times of the source, `now`, unless that is accused of having
+ * missed a change of any kind. Then those of a copy that is not, if there is one and nobody has changed the source since the view. */
+const struct gi_iatt *rep_heal_due_times(const struct rep_view *v, unsigned source, const struct gi_iatt *now);
 
 /* ---- what the source remembers (regions.c) ---- */
 

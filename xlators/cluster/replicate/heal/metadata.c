@@ -111,7 +111,10 @@ each_sink(struct meta_heal *mh, void (*send)(struct meta_heal *mh, struct rep_ro
 static void
 send_meta_times(struct meta_heal *mh, struct rep_round *round, unsigned sink)
 {
-  rep_round_send(round, setattr(mh, REP_HEAL_TIMES), sink);
+  struct gi_fop *fop = setattr(mh, REP_HEAL_TIMES);
+
+  fop->args.iatt = *rep_heal_due_times(mh->v, mh->source, &mh->v->stat[mh->source]);
+  rep_round_send(round, fop, sink);
 }
 
 /* The copies differ and nobody accuses anybody: the difference is recorded first, so that an interrupted heal goes on in the same
