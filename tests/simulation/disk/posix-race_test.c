@@ -72,13 +72,6 @@ hooked_rename(struct gi_fs *fs, int from, const char *old, int to, const char *n
 }
 
 static int
-hooked_symlink(struct gi_fs *fs, const char *text, int at, const char *path)
-{
-  before("symlink", path);
-  return sim_view_ops.symlink(fs, text, at, path);
-}
-
-static int
 hooked_fallocate(struct gi_fs *fs, int fd, int mode, off_t at, off_t len)
 {
   t.allocations++;
@@ -114,7 +107,6 @@ begin(void **state)
   t.ops = sim_view_ops;
   t.ops.unlink = hooked_unlink;
   t.ops.rename = hooked_rename;
-  t.ops.symlink = hooked_symlink;
   t.ops.getxattr = hooked_getxattr;
   t.ops.fallocate = hooked_fallocate;
   t.allocations = 0;
@@ -336,7 +328,7 @@ ask_while_a_directory_moves(const char *engine, const struct gi_gfid *dir, struc
   atomic_store(&stalled, false);
   atomic_store(&go, false);
   snprintf(aside, sizeof(aside), "moves-%s", gi_gfid_text(dir, text));
-  happens("symlink", aside, stall);
+  happens("rename", aside, stall);
   set_entry(mv, ROOT, "d");
   set_entry2(mv, ROOT, "e");
   gi_fop_submit(mv, t.b->s->x, done, NULL);

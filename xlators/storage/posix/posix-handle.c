@@ -244,42 +244,71 @@ handle_text(const struct gi_gfid *parent, const char *name, char out[POSIX_LINK_
   snprintf(out + 48, POSIX_LINK_MAX - 48, "/%s", name);
 }
 
-/* In place of the one that is there, if there is one: at no time is there none. */
-static int
-put_link(const struct posix *p, const char *path, const char *text)
+static char *
+aside_name(char out[POSIX_HPATH], const struct gi_gfid *gfid)
 {
-  char aside[POSIX_HPATH];
+  char text[GI_UUID_TEXT];
 
-  snprintf(aside, sizeof(aside), "moves-%.36s", path + 6);
-  if (gi_fs_symlink(p->fs, text, p->unlink_fd, aside) < 0) {
-    if (errno == EEXIST)
-      gi_fs_unlink(p->fs, p->unlink_fd, aside, 0);
-    return errno;
-  }
-  if (gi_fs_rename(p->fs, p->unlink_fd, aside, p->gl_fd, path) == 0)
-    return 0;
-
-  int err = errno;
-
-  gi_fs_unlink(p->fs, p->unlink_fd, aside, 0);
-  return err;
+  snprintf(out, POSIX_HPATH, "moves-%s", gi_gfid_text(gfid, text));
+  return out;
 }
 
 int
-posix_handle_move_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
+posix_handle_prepare_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
 {
-  char path[POSIX_HPATH], text[POSIX_LINK_MAX];
-  int err = ENOENT;
+  char aside[POSIX_HPATH], text[POSIX_LINK_MAX];
 
-  posix_hpath(path, gfid);
+  aside_name(aside, gfid);
   handle_text(parent, name, text);
-  for (int attempt = 0; attempt < 3 && (err == ENOENT || err == EEXIST);
-       attempt++) { /* the housekeeping takes odd names away */
-    err = put_link(p, path, text);
-    if (err == ENOENT)
-      make_hash_dirs(p, path);
+  if (gi_fs_symlink(p->fs, text, p->unlink_fd, aside) == 0)
+    return 0;
+  if (errno != EEXIST)
+    return errno;
+  gi_fs_unlink(p->fs, p->unlink_fd, aside, 0); /* of one who was killed */
+  return gi_fs_symlink(p->fs, text, p->unlink_fd, aside) < 0 ? errno : 0;
+}
+
+void
+posix_handle_forget_dir(const struct posix *p, const struct gi_gfid *gfid)
+{
+  char aside[POSIX_HPATH];
+
+  gi_fs_unlink(p->fs, p->unlink_fd, aside_name(aside, gfid), 0);
+}
+
+/* In place of the one that is there, if there is one: at no time is there none. */
+static int
+put_prepared(const struct posix *p, const struct gi_gfid *gfid)
+{
+  char aside[POSIX_HPATH], path[POSIX_HPATH];
+
+  return gi_fs_rename(p->fs, p->unlink_fd, aside_name(aside, gfid), p->gl_fd, posix_hpath(path, gfid)) < 0 ? errno : 0;
+}
+
+int
+posix_handle_move_prepared(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
+{
+  char path[POSIX_HPATH];
+  int err = put_prepared(p, gfid);
+
+  for (int attempt = 0; attempt < 2 && err == ENOENT; attempt++) { /* the housekeeping takes odd names away */
+    make_hash_dirs(p, posix_hpath(path, gfid));
+    err = posix_handle_prepare_dir(p, parent, name, gfid);
+    if (!err)
+      err = put_prepared(p, gfid);
   }
+  if (err)
+    posix_handle_forget_dir(p, gfid);
   return err;
+}
+
+/* At once, for a directory that is there already. */
+static int
+move_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid)
+{
+  int err = posix_handle_prepare_dir(p, parent, name, gfid);
+
+  return err ? err : posix_handle_move_prepared(p, parent, name, gfid);
 }
 
 int
@@ -306,7 +335,7 @@ posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const 
       if (err == ENOTDIR)
         return EEXIST; /* a file has this gfid */
       /* Self-heal makes a renamed directory at its new place before the old one goes (brick.md 2.5). */
-      return posix_handle_move_dir(p, parent, name, gfid);
+      return move_dir(p, parent, name, gfid);
     }
     if (err == ENOENT)
       err = make_hash_dirs(p, path);

@@ -448,6 +448,43 @@ handle_is_anothers(struct posix_op *op, const struct entry *from)
   return posix_handle_elsewhere(op, &from->gfid, &from->st);
 }
 
+/* The handle could not follow the name, so the name goes back; but what it has replaced would not come back with it. */
+static void
+take_back_name(struct posix_op *op, const struct entry *from, const struct entry *to, int why)
+{
+  bool back = !to->there && gi_fs_move(op->p->fs, to->dirfd, to->name, from->dirfd, from->name, false) == 0;
+
+  GI_PROBE("posix: the handle of a directory did not follow its name");
+  if (!back)
+    gi_log(GI_LOG_ERROR, op->p->name, GI_MSG_POSIX + 12, "the handle of renamed directory %s could not be made: %s", to->name,
+           strerror(why));
+}
+
+static int
+move_dir(struct posix_op *op, const struct entry *from, const struct entry *to, bool with_handle)
+{
+  const struct gi_gfid *parent = &op->node[NODE_PARENT2].gfid;
+  int err = with_handle ? posix_handle_prepare_dir(op->p, parent, to->name, &from->gfid) : 0;
+
+  if (err)
+    return err;
+  if (gi_fs_move(op->p->fs, from->dirfd, from->name, to->dirfd, to->name, may_replace(op)) < 0) {
+    err = errno;
+    if (with_handle)
+      posix_handle_forget_dir(op->p, &from->gfid);
+    return err;
+  }
+  op->moved = true;
+  if (to->there && !gi_gfid_is_none(&to->gfid)) {
+    posix_handle_remove_dir(op->p, parent, to->name, &to->gfid);
+    op->victim_gone = true;
+  }
+  err = with_handle ? posix_handle_move_prepared(op->p, parent, to->name, &from->gfid) : 0;
+  if (err)
+    take_back_name(op, from, to, err);
+  return err;
+}
+
 static int
 rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to)
 {
@@ -457,22 +494,11 @@ rename_dir(struct posix_op *op, const struct entry *from, const struct entry *to
 
   if (err || op->far)
     return err ? err : EAGAIN;
-  if (gi_fs_move(op->p->fs, from->dirfd, from->name, to->dirfd, to->name, may_replace(op)) < 0)
-    return errno;
-  op->moved = true;
-  op->deeper = !same_parent && (!op->node[NODE_PARENT].depth || op->node[NODE_PARENT].depth != op->node[NODE_PARENT2].depth);
-  if (to->there && !gi_gfid_is_none(&to->gfid)) {
-    posix_handle_remove_dir(op->p, &op->node[NODE_PARENT2].gfid, to->name, &to->gfid);
-    op->victim_gone = true;
-  }
-  if (leave_handle) {
-    GI_PROBE("posix: a directory moved whose handle leads to another one");
-    return 0;
-  }
-  err = posix_handle_move_dir(op->p, &op->node[NODE_PARENT2].gfid, to->name, &from->gfid);
-  if (err)
-    gi_log(GI_LOG_ERROR, op->p->name, GI_MSG_POSIX + 12, "the handle of renamed directory %s could not be made: %s", to->name,
-           strerror(err));
+  if (leave_handle)
+    GI_PROBE("posix: a directory moves whose handle leads to another one");
+  err = move_dir(op, from, to, !leave_handle);
+  op->deeper = op->moved && !same_parent &&
+               (!op->node[NODE_PARENT].depth || op->node[NODE_PARENT].depth != op->node[NODE_PARENT2].depth);
   return err;
 }
 

@@ -418,8 +418,12 @@ int posix_handle_link_text(const struct posix *p, const struct gi_gfid *gfid, st
 int posix_handle_add_file(const struct posix *p, int dirfd, const char *name, const struct gi_gfid *gfid,
                           const struct stat *st);
 int posix_handle_add_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
-/* The same where one may be, in its place. */
-int posix_handle_move_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
+/* Of a directory that is to be renamed to parent/name: a new handle is prepared before, and takes the place of the old one after it, or is
+ * forgotten. 0 or errno; what could not take its place is forgotten. */
+int posix_handle_prepare_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
+int posix_handle_move_prepared(const struct posix *p, const struct gi_gfid *parent, const char *name,
+                               const struct gi_gfid *gfid);
+void posix_handle_forget_dir(const struct posix *p, const struct gi_gfid *gfid);
 int posix_handle_remove(const struct posix *p, const struct gi_gfid *gfid); /* 0 or errno; there being none is no error */
 /* Removes a directory's handle if it (still) names parent/name. */
 void posix_handle_remove_dir(const struct posix *p, const struct gi_gfid *parent, const char *name, const struct gi_gfid *gfid);
