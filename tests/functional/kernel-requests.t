@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What the kernel asks of a mount while a file grows as a database's does, by lseek(SEEK_END) and write. Counts, so that the machine's
-# speed does not matter.
+# What the kernel asks of a mount while a file grows as a database's does, by lseek(SEEK_END) and write; and of names that were listed.
+# Counts, so that the machine's speed does not matter.
 . "$(dirname "$0")/lib.sh"
 require_root
 require_fuse
@@ -72,4 +72,24 @@ grows early "write-behind"
 ok "most of that was answered early" written_early
 is "$(counter lost_writes)" 0 "and nothing of it lost"
 rm -f "$extend"
+
+names=500 # more than an answer has room for
+
+# asked_by COMMAND…: how many requests come meanwhile, in $requests.
+asked_by() {
+  local before
+  counters && before=$(counter requests) && "$@" >/dev/null && counters && requests=$(($(counter requests) - before)) &&
+    note "$requests requests for $names names: ${*##*/}"
+}
+
+must "there are many names" bash -c 'mkdir "$1" && cd "$1" && for i in $(seq "$2"); do : >"name-$i"; done' - "$WORK/m/d" $names
+ok "they are listed" ls -l "$WORK/m/d"
+sleep 1.5 # a listing alone is good for a second
+must "they are looked at" asked_by bash -c 'cd "$1" && stat name-*' - "$WORK/m/d"
+ok "what all bricks said when they were made still counts" [ "$requests" -le 40 ]
+unmount "$WORK/m"
+must "it is mounted anew" mount_volume v "$WORK/m"
+MOUNT_PID=$(pgrep -nf "glusterishfs .*$WORK/m\$")
+must "they are added up" asked_by du -s "$WORK/m/d"
+ok "the listing has brought all of them" [ "$requests" -le 40 ]
 done_testing

@@ -195,7 +195,10 @@ setattr_done(struct gi_fop *fop, void *arg)
     reply_err(b, op->req, EIO);
   } else {
     node_attributes(b, fop->loc.inode, &fop->rsp.post, op->seq);
-    reply_attr(b, op->req, &fop->rsp.post, seconds_left(b, fop, b->attr_timeout));
+    double left = seconds_left(b, fop, b->attr_timeout);
+
+    reply_attr(b, op->req, &fop->rsp.post, left);
+    node_of(b, fop->loc.inode)->attr_until = gi_now(b->x->reactor) + ns_of(left);
   }
   op_end(b, fop);
 }

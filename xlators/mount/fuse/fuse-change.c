@@ -35,10 +35,13 @@ add_early(const struct node *n, const struct gi_gfid *of, struct gi_iatt *a, uin
 static enum gi_trust_verdict
 judge(struct bridge *b, struct gi_inode *inode, struct gi_iatt *a, uint64_t seq)
 {
+  struct node *n = node_of(b, inode);
   enum gi_trust_verdict verdict;
 
-  add_early(node_of(b, inode), &inode->gfid, a, seq);
-  verdict = gi_trust_attributes(&b->order, &node_of(b, inode)->trust, &inode->gfid, a, seq);
+  add_early(n, &inode->gfid, a, seq);
+  if (gi_trust_describes(&inode->gfid, a) && !gi_time_equal(&a->ctime, &n->trust.attr.ctime))
+    n->attr_until = 0; /* every change moves ctime: that is not what was promised */
+  verdict = gi_trust_attributes(&b->order, &n->trust, &inode->gfid, a, seq);
   if (gi_trust_describes(&inode->gfid, a))
     inode->mode = a->mode & S_IFMT;
   if (verdict == GI_TRUST_FOREIGN)
@@ -75,6 +78,7 @@ node_mode_fell(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *a
 void
 node_changed(struct bridge *b, struct gi_inode *inode)
 {
+  node_of(b, inode)->attr_until = 0;
   gi_trust_touched(&b->order, &node_of(b, inode)->trust);
 }
 
@@ -89,6 +93,7 @@ node_change_begins(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
   struct node *n = node_of(b, inode);
 
   GI_ASSERT(!op_of(b, fop)->changes && inode); /* one for each operation */
+  n->attr_until = 0;
   op_of(b, fop)->changes = inode;
   op_of(b, fop)->began = gi_trust_change_begins(&b->order, &n->trust);
   if (SIZE_KINDS & GI_KIND(fop->kind)) {

@@ -79,6 +79,7 @@ plus_entry(struct bridge *b, const struct gi_inode *dir, struct gi_dirent *d, ui
 
   node_attributes(b, inode, &d->stat, seq);
   node_entry(b, inode, &d->stat, e);
+  node_entry_listed(b, inode, dir, d->name, e);
   node_entry_in(b, dir, e);
   return inode;
 }

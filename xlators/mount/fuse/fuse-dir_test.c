@@ -4,6 +4,8 @@
  */
 #include "xlators/mount/fuse/fuse-rig.h"
 
+#include "libglusterish/promise.h"
+
 static void
 fill_entries(struct gi_fop *fop, void *arg)
 {
@@ -107,6 +109,115 @@ test_readdirplus_of_links(void **state)
   rig_free(r);
 }
 
+/* ---- for how long ---- */
+
+static void
+fill_one(struct gi_fop *fop, void *arg)
+{
+  const struct gi_iatt *st = arg;
+  struct gi_dirent e = {.off = 10, .type = 8, .name = "f", .name_len = 1, .stat = *st, .ino = st->ino};
+
+  gi_dirents_add(&fop->rsp.entries, &e, fop);
+  fop->rsp.ret = 1;
+}
+
+/* By us, who found it as it is told to be. */
+static void
+fill_changed(struct gi_fop *fop, void *arg)
+{
+  fop->rsp.pre = fop->rsp.post = *(const struct gi_iatt *)arg;
+  fop->rsp.post.ctime.nsec++;
+}
+
+/* Asserts how many seconds the name "f" of the root and its attributes are good for, in a listing. */
+static void
+listed_for(struct rig *r, const struct gi_iatt *st, unsigned name, unsigned attributes)
+{
+  struct fuse_read_in in = {.fh = open_root(r), .size = 4096};
+  struct gi_iatt shown = *st;
+  const struct fuse_entry_out *out;
+
+  fake_script(r->s, 0, GI_FOP_READDIRP, (struct fake_reply){.fill = fill_one, .arg = &shown});
+  assert_int_equal(reply(r, request(r, FUSE_READDIRPLUS, FUSE_ROOT_ID, &in, sizeof(in))), 0);
+  out = &((const struct fuse_direntplus *)body(r))->entry_out;
+  assert_int_equal(seconds(out->entry_valid, out->entry_valid_nsec), name);
+  assert_int_equal(seconds(out->attr_valid, out->attr_valid_nsec), attributes);
+}
+
+static struct rig *
+rig_of_strict(void)
+{
+  struct rig *r = rig_new(NULL);
+
+  gi_promise_made(r->s->x->children[0], (struct gi_promised){.seconds = 60, .strict = true});
+  return r;
+}
+
+/* One brick answers a listing. What all have promised counts on, as long as it shows the same. */
+static void
+test_a_listing_takes_no_promise_away(void **state)
+{
+  struct rig *r = rig_of_strict();
+  struct gi_iatt st = iatt_of(0xaa, S_IFREG | 0644), other = iatt_of(0xbb, S_IFREG | 0644);
+  struct fuse_setattr_in mode = {.valid = FATTR_MODE, .mode = 0644};
+  uint64_t id;
+
+  listed_for(r, &st, 1, 1); /* nobody but that brick has said anything */
+  id = lookup(r, "f", &file_a);
+  listed_for(r, &st, 20, 20);
+  fake_wait(r->s, 600 * GI_NSEC_PER_MSEC);
+  listed_for(r, &st, 19, 19);
+  listed_for(r, &other, 1, 1); /* another file */
+  st.ctime.nsec++;
+  listed_for(r, &st, 19, 1); /* the same, with other attributes */
+  listed_for(r, &st, 19, 1);
+  fake_script(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = fill_changed, .arg = &st});
+  assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &mode, sizeof(mode))), 0);
+  st.ctime.nsec++;
+  listed_for(r, &st, 19, 20);
+  rig_free(r);
+}
+
+/* By another name, to which no promise belongs. */
+static void
+test_a_listing_of_another_name(void **state)
+{
+  struct rig *r = rig_of_strict();
+  struct gi_iatt st = iatt_of(0xaa, S_IFREG | 0644);
+
+  lookup(r, "g", &file_a);
+  listed_for(r, &st, 1, 20);
+  lookup(r, "f", &file_a);
+  listed_for(r, &st, 20, 20);
+  rig_free(r);
+}
+
+/* What a brick has told of, what the kernel was told to drop, and what is not promised any more begins anew. */
+static void
+test_a_listing_after_a_promise(void **state)
+{
+  struct rig *r = rig_of_strict();
+  struct gi_iatt st = iatt_of(0xaa, S_IFREG | 0644);
+  struct gi_invalidation attributes = {.gfid = st.gfid, .flags = GI_UPCALL_TIMES},
+                         moved = {.gfid = st.gfid, .flags = GI_UPCALL_RENAME};
+
+  lookup(r, "f", &file_a);
+  fake_event(r->s, 0, GI_EVENT_INVALIDATE, &attributes);
+  wait_notifications(r);
+  listed_for(r, &st, 20, 1);
+  fake_event(r->s, 0, GI_EVENT_INVALIDATE, &moved);
+  wait_notifications(r);
+  listed_for(r, &st, 1, 1);
+  lookup(r, "f", &file_a);
+  listed_for(r, &st, 20, 20);
+  gi_promise_made(r->s->x->children[0], (struct gi_promised){.seconds = 0});
+  wait_notifications(r);
+  listed_for(r, &st, 1, 1);
+  gi_promise_made(r->s->x->children[0], (struct gi_promised){.seconds = 60, .strict = true});
+  listed_for(r, &st, 1, 1);
+  rig_free(r);
+}
+
 /* The inode number of an entry of the plain listing in the reply; 0: it is not there. */
 static uint64_t
 ino_listed(struct rig *r, const char *name)
@@ -165,6 +276,9 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_readdirplus),
       cmocka_unit_test(test_readdirplus_of_links),
+      cmocka_unit_test(test_a_listing_takes_no_promise_away),
+      cmocka_unit_test(test_a_listing_of_another_name),
+      cmocka_unit_test(test_a_listing_after_a_promise),
       cmocka_unit_test(test_readdir),
   };
 

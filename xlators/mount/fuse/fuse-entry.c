@@ -124,6 +124,7 @@ entry_done(struct gi_fop *fop, void *arg)
   if (reply_result(b, fuse_reply_entry(op->req, &e)) == 0) {
     if (at->name)
       node_named(b, inode, at->parent, at->name);
+    node_promised(b, inode, &e);
     node_count(b, inode);
   } else {
     node_uncount(b, inode);
@@ -297,6 +298,7 @@ create_reply(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
   fi.fh = handle_of(b, fop->fd)->id;
   if (reply_result(b, fuse_reply_create(op->req, &e, &fi)) == 0) {
     node_named(b, inode, fop->loc.parent, fop->loc.name);
+    node_promised(b, inode, &e);
     node_count(b, inode);
   } else {
     handle_close(b, fop->fd);

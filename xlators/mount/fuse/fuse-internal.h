@@ -107,8 +107,10 @@ struct node {
   bool wrote_locked;        /* kernel write-back: its pages may hold what was written under a lock */
   bool lazy_times;          /* kernel write-back: times the kernel gave and we have not sent */
   struct gi_time lazy_mtime, lazy_ctime;
-  uint64_t parent_id; /* where the last LOOKUP found it, to be able to ask the kernel to drop it */
+  uint64_t attr_until; /* gi_now: so long the kernel may believe its attributes, as all bricks said them … */
+  uint64_t parent_id;  /* where the last LOOKUP found it, to be able to ask the kernel to drop it … */
   char *name;
+  uint64_t name_until; /* … and so long, that this name leads to it */
   struct gi_list lru; /* bridge.lru, oldest first */
 };
 
@@ -276,6 +278,12 @@ bridge_of_req(fuse_req_t req)
   return b;
 }
 
+static inline uint64_t
+ns_of(double seconds)
+{
+  return (uint64_t)(seconds * GI_NSEC_PER_SEC);
+}
+
 static inline struct node *
 node_of(const struct bridge *b, const struct gi_inode *inode)
 {
@@ -381,6 +389,11 @@ void handle_check(const struct bridge *b, const struct gi_fd *fd); /* likewise *
 void node_entry(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *iatt, struct fuse_entry_param *e);
 void node_entry_of_all(struct bridge *b, const struct gi_fop *fop,
                        struct fuse_entry_param *e); /* all bricks did it: its timeouts, from when they were asked */
+/* A listing, which one brick answers, shows `inode` as `name` of `dir`: what all bricks have promised of it goes on to count. */
+void node_entry_listed(struct bridge *b, const struct gi_inode *inode, const struct gi_inode *dir, const char *name,
+                       struct fuse_entry_param *e);
+/* The kernel was told what all bricks said, for as long as `e` says; its name is known by node_named. */
+void node_promised(struct bridge *b, struct gi_inode *inode, const struct fuse_entry_param *e);
 /* A name in `dir` is about to be told: not for long if others change names there, too. */
 void node_entry_in(const struct bridge *b, const struct gi_inode *dir, struct fuse_entry_param *e);
 /* What is left of a timeout, seconds, of what an operation was answered. */

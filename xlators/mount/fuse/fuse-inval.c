@@ -211,6 +211,7 @@ inval_inode(struct bridge *b, struct gi_inode *inode, bool data)
   struct node *n = node_of(b, inode);
   uint64_t id = id_to_tell(b, inode);
 
+  n->attr_until = 0;
   if (id == 0)
     return;
   if (n->queued) {
@@ -240,6 +241,7 @@ inval_inode_then(struct bridge *b, struct gi_inode *inode, void (*done)(struct b
   uint64_t id = id_to_tell(b, inode);
 
   GI_ASSERT(done);
+  node_of(b, inode)->attr_until = 0;
   if (id == 0)
     done(b, arg);
   else
@@ -289,6 +291,7 @@ inval_room(const struct bridge *b)
 void
 inval_name(struct bridge *b, struct node *n)
 {
+  n->name_until = 0;
   if (!n->name || n->name_queued || n->parent_id == 0 || b->state != BRIDGE_SERVING)
     return;
   n->name_queued = true;

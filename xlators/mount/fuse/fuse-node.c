@@ -160,7 +160,7 @@ node_release(struct bridge *b, struct node *n)
   n->parent_id = 0;
   gi_trust_forget(&n->trust); /* the kernel has dropped its pages */
   n->locked = n->wrote_locked = n->removed = n->opened = n->name_queued = n->others = false;
-  n->wrote_end = n->shared_until = 0;
+  n->wrote_end = n->shared_until = n->attr_until = n->name_until = 0;
   n->asked_capability = 0;
   b->node_count--;
   gi_budget_return(&b->nodes_user, node_cost(b));
@@ -264,7 +264,7 @@ node_forget(struct bridge *b, fuse_ino_t ino, uint64_t nlookup)
 }
 
 static uint64_t
-id_of(struct bridge *b, struct gi_inode *inode)
+id_of(const struct bridge *b, const struct gi_inode *inode)
 {
   return inode == b->root ? FUSE_ROOT_ID : node_of(b, inode)->id;
 }
@@ -300,10 +300,13 @@ node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, co
   gi_list_del(&n->lru);
   gi_list_add_tail(&b->lru, &n->lru);
   n->name_queued &= n->parent_id == id_of(b, parent);
+  if (n->parent_id != id_of(b, parent))
+    n->name_until = 0;
   n->parent_id = id_of(b, parent);
   *name_slot(b, n->parent_id, name) = n->id;
   if (n->name && strcmp(n->name, name) == 0)
     return;
+  n->name_until = 0;
   gi_free(n->name);
   n->name = gi_strdup(name);
   n->name_queued = false; /* that was another */
@@ -409,6 +412,39 @@ node_entry_of_all(struct bridge *b, const struct gi_fop *fop, struct fuse_entry_
 
   e->attr_timeout = seconds_left(b, fop, directory ? b->one_attr_timeout : b->attr_timeout);
   e->entry_timeout = seconds_left(b, fop, directory ? b->one_entry_timeout : b->entry_timeout);
+}
+
+void
+node_promised(struct bridge *b, struct gi_inode *inode, const struct fuse_entry_param *e)
+{
+  struct node *n = node_of(b, inode);
+  uint64_t now = gi_now(b->x->reactor);
+
+  n->attr_until = now + ns_of(e->attr_timeout);
+  n->name_until = now + ns_of(e->entry_timeout);
+}
+
+/* What is left of a promise of all bricks, but never more than they promise now. */
+static void
+extend(const struct bridge *b, double *seconds, uint64_t until, double most)
+{
+  double left = (double)gi_promise_left(until, 0, gi_now(b->x->reactor)) / GI_NSEC_PER_SEC;
+
+  if (left > most)
+    left = most;
+  if (*seconds < left)
+    *seconds = left;
+}
+
+void
+node_entry_listed(struct bridge *b, const struct gi_inode *inode, const struct gi_inode *dir, const char *name,
+                  struct fuse_entry_param *e)
+{
+  const struct node *n = node_of(b, inode);
+
+  extend(b, &e->attr_timeout, n->attr_until, b->attr_timeout);
+  if (n->name && n->parent_id == id_of(b, dir) && strcmp(n->name, name) == 0)
+    extend(b, &e->entry_timeout, n->name_until, b->entry_timeout);
 }
 
 void

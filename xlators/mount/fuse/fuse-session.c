@@ -89,8 +89,8 @@ do_init(void *userdata, struct fuse_conn_info *conn)
   for (size_t i = 0; i < GI_ARRAY_LEN(wanted); i++)
     compat_want(conn, wanted[i]);
   compat_want(conn, o->auto_invalidation ? FUSE_CAP_AUTO_INVAL_DATA : FUSE_CAP_EXPLICIT_INVAL_DATA);
-  if (o->use_readdirp && compat_want(conn, FUSE_CAP_READDIRPLUS))
-    compat_want(conn, FUSE_CAP_READDIRPLUS_AUTO);
+  if (o->use_readdirp)
+    compat_want(conn, FUSE_CAP_READDIRPLUS);
   if (o->kernel_writeback_cache)
     compat_want(conn, FUSE_CAP_WRITEBACK_CACHE);
   if (o->acl)

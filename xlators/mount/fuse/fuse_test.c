@@ -19,6 +19,7 @@ test_init_flags(void **state)
   assert_true(out->flags & FUSE_PARALLEL_DIROPS);
   assert_true(out->flags & FUSE_ATOMIC_O_TRUNC);
   assert_true(out->flags & FUSE_DO_READDIRPLUS);
+  assert_false(out->flags & FUSE_READDIRPLUS_AUTO);
   assert_true(out->flags & FUSE_POSIX_LOCKS);
   assert_true(out->flags & FUSE_FLOCK_LOCKS);
   assert_true(out->flags & FUSE_DONT_MASK);
