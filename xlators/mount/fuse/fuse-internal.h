@@ -111,7 +111,7 @@ struct node {
   uint64_t parent_id;  /* where the last LOOKUP found it, to be able to ask the kernel to drop it … */
   char *name;
   uint64_t name_until; /* … and so long, that this name leads to it */
-  struct gi_list lru; /* bridge.lru, oldest first */
+  struct gi_list lru;  /* bridge.lru, oldest first */
 };
 
 /* ---- per fd ---- */
