@@ -303,6 +303,8 @@ link_existing(struct making *m)
       return errno;
     kept = true;
   }
+  if (kept)
+    posix_forget_names(m->p, entry_at(m));
   if (m->p->cfg.pgfid)
     posix_pgfid_change(m->p, entry_at(m), &m->op->node[NODE_PARENT].gfid, 1);
   err = m->p->cfg.gfid2path ? posix_gfid2path_add(m->p, entry_at(m), &m->op->node[NODE_PARENT].gfid, m->name) : 0;

@@ -680,6 +680,7 @@ linkto_file_is_what_a_heal_has_kept(void **state)
   assert_fails(brick_lookup(b, &kept, text), ENOENT);
   brick_path(b, path, "f");
   assert_true(getxattr(path, "trusted.glusterfs.dht.linkto", NULL, 0) > 0);
+  assert_int_equal(count_gfid2path(path), 1);
   brick_free(b);
 }
 
@@ -719,18 +720,20 @@ linkto_file_is_what_is_still_open(void **state)
   brick_path(b, path, "f");
   assert_int_equal(setxattr(path, "user.old", "1", 1, 0), 0);
   assert_ok(brick_unlink(b, ROOT, "f"));
-  set_entry(f, ROOT, "f");
+  set_entry(f, ROOT, "back");
   f->args.mode = S_IFREG | GI_LINKTO_MODE;
   gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &g);
   gi_dict_set_str(gi_fop_xdata(f), "trusted.glusterfs.dht.linkto", "vol-client-1");
   gi_dict_set_str(gi_fop_xdata(f), "glusterfs-internal-fop", "yes");
   assert_ok(brick_run(b, f));
+  brick_path(b, path, "back");
+  assert_int_equal(count_gfid2path(path), 1); /* it has not the name any more that it had */
   assert_int_equal(f->rsp.stat.mode & 07777, GI_LINKTO_MODE); /* as it is on the other copies, which make it anew */
   assert_int_equal(f->rsp.stat.size, 0);
   assert_int_equal(getxattr(path, "user.old", NULL, 0), -1);
   assert_true(getxattr(path, "trusted.glusterfs.dht.linkto", NULL, 0) > 0);
   assert_int_equal(brick_write(b, fd, 0, "back", 4)->rsp.ret, 4);
-  assert_int_equal(brick_lookup(b, ROOT, "f")->rsp.stat.size, 4);
+  assert_int_equal(brick_lookup(b, ROOT, "back")->rsp.stat.size, 4);
   gi_fd_unref(&fd);
   brick_free(b);
 }

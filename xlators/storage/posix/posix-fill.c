@@ -366,6 +366,18 @@ posix_gfid2path_remove(const struct posix *p, struct posix_at at, const struct g
   posix_at_remove(p, at, key);
 }
 
+void
+posix_forget_names(const struct posix *p, struct posix_at at)
+{
+  GI_CLEANUP_FREE char *list = NULL;
+  ssize_t len = posix_at_list_alloc(p, at, &list);
+
+  for (const char *key = list; len > 0 && key < list + len; key += strlen(key) + 1) {
+    if (strncmp(key, KEY_GFID2PATH, sizeof(KEY_GFID2PATH) - 1) == 0 || strncmp(key, KEY_PGFID, sizeof(KEY_PGFID) - 1) == 0)
+      posix_at_remove(p, at, key);
+  }
+}
+
 int
 posix_pgfid_change(const struct posix *p, struct posix_at at, const struct gi_gfid *parent, int by)
 {

@@ -547,6 +547,8 @@ int posix_gfid2path_add(const struct posix *p, struct posix_at at, const struct 
 void posix_gfid2path_remove(const struct posix *p, struct posix_at at, const struct gi_gfid *parent, const char *name);
 /* Removes one record where there is no room for something that matters more; false: there is none. */
 bool posix_gfid2path_give_way(const struct posix *p, struct posix_at at);
+/* Of an object that gets a name and has had none: its records of names stayed with it when the last one went. */
+void posix_forget_names(const struct posix *p, struct posix_at at);
 int posix_pgfid_change(const struct posix *p, struct posix_at at, const struct gi_gfid *parent, int by);
 enum posix_run posix_get_virtual(struct posix_op *op, struct posix_at at, const struct stat *st, bool *mine);
 /* An object's ACL as a fresh text; 0 or errno (ENODATA: such objects have none). */
