@@ -727,7 +727,7 @@ linkto_file_is_what_is_still_open(void **state)
   gi_dict_set_str(gi_fop_xdata(f), "glusterfs-internal-fop", "yes");
   assert_ok(brick_run(b, f));
   brick_path(b, path, "back");
-  assert_int_equal(count_gfid2path(path), 1); /* it has not the name any more that it had */
+  assert_int_equal(count_gfid2path(path), 1);                 /* it has not the name any more that it had */
   assert_int_equal(f->rsp.stat.mode & 07777, GI_LINKTO_MODE); /* as it is on the other copies, which make it anew */
   assert_int_equal(f->rsp.stat.size, 0);
   assert_int_equal(getxattr(path, "user.old", NULL, 0), -1);
