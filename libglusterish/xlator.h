@@ -65,7 +65,8 @@ enum gi_event {
 static inline bool
 gi_event_untold(enum gi_event event)
 {
-  return event == GI_EVENT_CHILD_UP || event == GI_EVENT_CHILD_DOWN || event == GI_EVENT_CHILD_CHANGED || event == GI_EVENT_PROMISE;
+  return event == GI_EVENT_CHILD_UP || event == GI_EVENT_CHILD_DOWN || event == GI_EVENT_CHILD_CHANGED ||
+         event == GI_EVENT_PROMISE;
 }
 
 /* Where an event goes from a translator that does not say it has handled it: to its parents, its children, or nowhere. */
