@@ -374,6 +374,17 @@ wait_a_second(void *arg)
   gi_task_sleep(y->ctx.reactor, 1100 * GI_NSEC_PER_MSEC);
 }
 
+static bool
+has_gfid_everywhere(struct yard *y, const char *path)
+{
+  for (unsigned i = 0; i < YARD; i++) {
+    struct gi_gfid gfid = yard_disk_gfid(y, i, path);
+    if (gi_gfid_is_none(&gfid))
+      return false;
+  }
+  return true;
+}
+
 /* Somebody has put it on the bricks, or on some of them: whoever looks at it gives it a gfid, everywhere the same. */
 static void
 what_was_put_there_gets_a_gfid(void **state)
@@ -390,7 +401,7 @@ what_was_put_there_gets_a_gfid(void **state)
       assert_true(fputs("content", f) >= 0 && fclose(f) == 0);
     }
     gfid = yard_gfid(y, "found");
-    for (unsigned tries = 0; gi_gfid_is_none(&gfid); tries++) { /* it may still be in the making */
+    for (unsigned tries = 0; !has_gfid_everywhere(y, "found"); tries++) { /* each copy may still be in the making */
       assert_true(tries < 200);
       yard_task(y, wait_a_little, y);
       gfid = yard_gfid(y, "found");
