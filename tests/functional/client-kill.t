@@ -35,12 +35,15 @@ with open(sys.argv[1], "rb") as f:
 PY
 }
 
+many_safe() { [ "$(cat "$WORK/safe" 2>/dev/null || echo 0)" -ge 100 ]; }
+
 for options in "" --kernel-writeback-cache=yes; do
   name=plain${options:+-writeback}
   must "it mounts ($name)" mount_volume kill "$WORK/mnt" $options
+  rm -f "$WORK/safe"
   writer "$WORK/mnt/$name" "$WORK/safe" 2>/dev/null &
   writer_pid=$!
-  sleep 2
+  within 30 many_safe
   client=$(pgrep -f "glusterishfs.*$WORK/mnt" | head -n 1)
   kill -9 "$client"
   wait $writer_pid 2>/dev/null
@@ -79,7 +82,7 @@ within 30 test -e "$WORK/renames"
 sleep 1
 rm "$WORK/other/d/$gone" &
 removing=$!
-ok "the kernel waits for the rename to drop the name that was removed" within 10 waits_for_a_lock
+ok "the kernel waits for the rename to drop the name that was removed" within 30 waits_for_a_lock
 kill -9 "$client"
 ok "who renames is let go when the client is killed" within 20 not_running "$renaming"
 kill -CONT "$(brick_pid spread "$WORK/bricks/spread-1")"
