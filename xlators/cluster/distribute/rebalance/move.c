@@ -122,7 +122,7 @@ di_move_look_at_source(struct move *m)
     gi_dict_get_int(fop->rsp.xdata, "glusterfs.posixlk-count", &locks);
   }
   gi_fop_unref(fop);
-  return err ? err : locks > 0 && !m->marked ? EBUSY : 0;
+  return err ? err : locks > m->f.frozen && !m->marked ? EBUSY : 0; /* one of them is ours */
 }
 
 int
@@ -292,6 +292,55 @@ switch_over(struct move *m)
   return err ? err : di_last_xattrs(m->f.r->d, m->f.r->base, &m->f.gfid, m->f.from, m->f.to);
 }
 
+/* Who has changed the source since it was looked at may have been before the target became the file: what that got then is old. Later times than
+ * those come with the times of the bricks, or were repeated on the target. */
+static int
+see_whether_changed(struct move *m)
+{
+  struct gi_iatt was = m->stat;
+  int err = di_move_look_at_source(m);
+
+  GI_ASSERT(m->switched);
+  if (di_is_gone(err))
+    return 0; /* that is seen when names are */
+  if (err && err != EBUSY)
+    return err;
+  return m->marked && m->stat.mode == was.mode && m->stat.uid == was.uid && m->stat.gid == was.gid &&
+                 !gi_time_later(&was.mtime, &m->stat.mtime) && !gi_time_later(&was.atime, &m->stat.atime)
+             ? 0
+             : EAGAIN;
+}
+
+/* Who changed the mode of the source did so on the target too, perhaps: there it would say that the copy is complete. */
+static int
+mark_again(struct move *m)
+{
+  int err = m->dressed ? set_mode(m, m->f.to, GI_LINKTO_MODE, false) : 0;
+
+  if (!err)
+    m->switched = false;
+  return err ? err : mark(m);
+}
+
+/* EAGAIN: somebody has changed the mode of the source, and with it the marks, which are made anew. */
+static int
+become_the_file(struct move *m)
+{
+  int err;
+
+  do {
+    err = switch_over(m);
+    if (!err)
+      err = see_whether_changed(m);
+  } while (err == EAGAIN && m->marked);
+  if (err == EAGAIN) {
+    m->dressed = true;
+    err = mark_again(m);
+    return err ? err : EAGAIN;
+  }
+  return err;
+}
+
 /* What it has become meanwhile, by the hand of somebody else, stays: names are removed of linkto files alone. */
 static int
 retire(struct move *m)
@@ -315,7 +364,7 @@ di_move_finish(struct move *m)
   GI_ASSERT(m->replaced);
   if (!m->marked)
     return EEXIST;
-  err = m->unfinished ? switch_over(m) : 0;
+  err = m->unfinished ? become_the_file(m) : 0;
   return err ? err : retire(m);
 }
 
@@ -325,15 +374,6 @@ finish(struct move *m)
   int err = di_move_finish(m);
 
   return err ? err : di_move_remove_name(m);
-}
-
-/* Who changed the mode of the source did so on the target too, perhaps: there it would say that the copy is complete. */
-static int
-mark_again(struct move *m)
-{
-  int err = m->dressed ? set_mode(m, m->f.to, GI_LINKTO_MODE, false) : 0;
-
-  return err ? err : mark(m);
 }
 
 int
@@ -347,7 +387,7 @@ di_move_go_over(struct move *m)
   }
   err = di_reb_xattrs(&m->f);
   if (!err)
-    err = switch_over(m);
+    err = become_the_file(m);
   return err ? err : retire(m);
 }
 
@@ -442,7 +482,7 @@ di_move_copy(struct move *m)
   return err;
 }
 
-/* The target is the file already: what is left to do is done with the same locks. */
+/* The target is the file already: what is left to do is done with the same locks. EAGAIN: it is not any more. */
 int
 di_move_end(struct move *m)
 {
@@ -451,7 +491,7 @@ di_move_end(struct move *m)
   if (!err)
     err = exchange_alone(m);
   di_reb_close(&m->f);
-  return err;
+  return err == EAGAIN ? di_move_copy(m) : err;
 }
 
 int

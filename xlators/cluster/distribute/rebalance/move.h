@@ -39,7 +39,7 @@ int di_move_copy(struct move *m);  /* until exchange says that it is done */
 /* The target becomes the file, the source a linkto file under all of its names. EAGAIN: somebody has changed the attributes meanwhile,
  * and with them the marks, which are made anew. */
 int di_move_go_over(struct move *m);
-int di_move_end(struct move *m);    /* exchange alone, where the target is the file already */
+int di_move_end(struct move *m);    /* exchange, where the target is the file already */
 int di_move_finish(struct move *m); /* what of that is missing, where somebody was killed who was at it */
 /* Under the lock of the name: it goes from the source, or is seen to be there still. ENOENT: somebody has removed it, and now it is gone
  * from the target too. */

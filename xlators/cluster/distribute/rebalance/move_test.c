@@ -144,6 +144,89 @@ test_a_move_is_finished_with_the_lock_of_the_size(void **state)
   fake_stack_free(s);
 }
 
+/* Both files as a disk has them. In the moment in which the target becomes the file somebody changes the source, `change` says what, once. */
+static struct {
+  uint32_t mode, gid, target_mode, target_gid;
+  bool named; /* its target, by the source */
+  enum { NOBODY, OWNER_GROUP, OWNER_MODE } change;
+} changing;
+
+static void
+say_both(struct gi_fop *fop, void *arg)
+{
+  bool target = *(const unsigned *)arg == 1;
+  const char *to = target ? "child-0" : "child-1";
+
+  if (!fop->loc.name) {
+    root_of(&fop->rsp.stat);
+    return;
+  }
+  attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? changing.target_mode : changing.mode));
+  fop->rsp.stat.gid = target ? changing.target_gid : changing.gid;
+  if (target || changing.named)
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", to, (uint32_t)strlen(to) + 1);
+}
+
+static void
+keep_source(struct gi_fop *fop, void *arg)
+{
+  if (fop->args.valid & GI_SET_MODE)
+    changing.mode = fop->args.iatt.mode & 07777;
+}
+
+static void
+name_source(struct gi_fop *fop, void *arg)
+{
+  changing.named = true;
+}
+
+static void
+keep_target(struct gi_fop *fop, void *arg)
+{
+  if (fop->args.valid & GI_SET_MODE)
+    changing.target_mode = fop->args.iatt.mode & 07777;
+  if (fop->args.valid & GI_SET_GID)
+    changing.target_gid = fop->args.iatt.gid;
+  if (changing.target_mode == GI_LINKTO_MODE)
+    return;
+  if (changing.change == OWNER_GROUP)
+    changing.gid = 7;
+  if (changing.change == OWNER_MODE)
+    changing.mode = 0600; /* and with it the marks are gone */
+  changing.change = NOBODY;
+}
+
+static void
+test_what_changes_while_the_target_becomes_the_file(void **state)
+{
+  static const unsigned number[] = {0, 1};
+
+  (void)state;
+  for (unsigned k = 0; k < 2 * (OWNER_MODE + 1); k++) {
+    struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 2);
+    struct di_reb r = {.d = di_of(s->x)};
+    unsigned change = k / 2;
+
+    memset(&changing, 0, sizeof(changing));
+    changing.named = k % 2; /* somebody was killed who moved it */
+    changing.mode = changing.named ? 0644 | DI_MOVING : 0644;
+    changing.target_mode = changing.named ? 0644 : GI_LINKTO_MODE;
+    changing.change = change;
+    for (unsigned i = 0; i < 2; i++)
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_both, .arg = (void *)(uintptr_t)&number[i]});
+    fake_script_always(s, 0, GI_FOP_SETXATTR, (struct fake_reply){.fill = name_source});
+    fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = keep_source});
+    fake_script_always(s, 1, GI_FOP_SETATTR, (struct fake_reply){.fill = keep_target});
+    gi_task_start(s->x->reactor, move, &r);
+    fake_settle(s);
+    assert_int_equal(r.moved, 1);
+    assert_int_equal(changing.mode, GI_LINKTO_MODE);
+    assert_int_equal(changing.target_mode, change == OWNER_MODE ? 0600 : 0644);
+    assert_int_equal(changing.target_gid, change == OWNER_GROUP ? 7 : 0);
+    fake_stack_free(s);
+  }
+}
+
 static void
 test_marks_of_another_are_no_mode(void **state)
 {
@@ -616,6 +699,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_target_has_its_times_before_it_is_the_file),
+      cmocka_unit_test(test_what_changes_while_the_target_becomes_the_file),
       cmocka_unit_test(test_marks_of_another_are_no_mode),
       cmocka_unit_test(test_file_that_was_renamed_is_met_by_another_walk),
       cmocka_unit_test(test_a_layout_that_is_exchanged_later),
