@@ -17,6 +17,8 @@
 #define TRIES 3
 #define MODE_KEY "dht-get-mode-in-xattr"
 #define TARGET_LIFE GI_NSEC_PER_SEC
+#define MODE_WAIT (10 * GI_NSEC_PER_MSEC)
+#define MODE_WAITS 100 /* then who moved it was killed: the source counts */
 
 /* What must be done on both copies. */
 #define CHANGES \
@@ -497,6 +499,65 @@ while_moving(struct di *d, struct gi_fop *fop)
   return GI_ANSWERED;
 }
 
+/* The mode of the source now; *named: it names a target, whatever its mode says; *file: what is there is no linkto file (any more). 0 or errno. */
+static int
+ask_both(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned child, uint32_t *mode, bool *named, bool *file)
+{
+  struct gi_loc loc = {.gfid = inode->gfid, .inode = inode};
+  struct di_found f;
+  struct gi_fop *reply;
+  int err, target;
+
+  *named = *file = false;
+  di_find(d, fop, &loc, 1ull << child, &f);
+  reply = gi_fan_reply(&f.ask.fan, child);
+  err = reply->rsp.ret < 0 ? reply->rsp.err : 0;
+  target = err ? -1 : di_linkto_target(d, reply);
+  *mode = err ? 0 : reply->rsp.stat.mode;
+  di_found_end(&f);
+  if (target < 0 || target == (int)child)
+    return err;
+  *named = true;
+  di_find(d, fop, &loc, 1ull << target, &f);
+  *file = f.file && !gi_has_linkto_mode(gi_fan_reply(&f.ask.fan, (unsigned)target)->rsp.stat.mode);
+  di_found_end(&f);
+  return 0;
+}
+
+/* The mode was set on a file that was on the move, and took the marks away, or on what a move has left. Who moves it sees the first, unless the
+ * target has become the file by then: so that is waited for, until the source is what is left, or the marks are there again. */
+static enum gi_verdict
+after_mode(struct di *d, struct gi_fop *fop)
+{
+  struct di_fop *df = di_fop_of(fop, d);
+  struct gi_inode *inode = gi_fop_inode(fop);
+  bool left = gi_has_linkto_mode(df->first->rsp.pre.mode), named, file;
+  struct gi_fop *h;
+  uint32_t mode;
+
+  for (unsigned i = 0; i < MODE_WAITS; i++) {
+    int k = di_index(d, df->to), err = k < 0 ? ESTALE : ask_both(d, fop, inode, (unsigned)k, &mode, &named, &file);
+
+    if (di_is_gone(err))
+      return after_gone(d, fop);
+    if (err)
+      return gi_fop_fail(fop, err);
+    if (left && named && !gi_has_linkto_mode(mode) && file) {
+      h = di_own_fop(fop, GI_FOP_SETATTR, &inode->gfid);
+      h->args.valid = GI_SET_MODE;
+      h->args.iatt.mode = S_IFREG | GI_LINKTO_MODE;
+      GI_IGNORE(di_do_drop(d, h, (unsigned)k)); /* the file is where it leads all the same */
+      return after_moved(d, fop);
+    }
+    if (named && gi_has_linkto_mode(mode))
+      return after_moved(d, fop);
+    if (!named || !file || (mode & DI_MOVING) == DI_MOVING)
+      break;
+    gi_task_sleep(d->x->reactor, MODE_WAIT);
+  }
+  return as_it_was(d, fop);
+}
+
 static enum gi_verdict
 think(struct di *d, struct gi_fop *fop, di_task_fn *fn)
 {
@@ -544,6 +605,12 @@ on_the_move(const struct gi_iatt *a)
   return a && gi_iatt_valid(a) && S_ISREG(a->mode) && (gi_has_linkto_mode(a->mode) || (a->mode & DI_MOVING) == DI_MOVING);
 }
 
+static bool
+sets_mode(const struct gi_fop *fop)
+{
+  return (fop->kind == GI_FOP_SETATTR || fop->kind == GI_FOP_FSETATTR) && fop->args.valid & GI_SET_MODE;
+}
+
 /* What was copied into a file that moves must get to where that goes, and what was copied from one that has moved may be old. The ranges do
  * not overlap, so it may be done again. */
 static enum gi_verdict
@@ -583,6 +650,8 @@ di_file_done(struct gi_xlator *x, struct gi_fop *fop)
     size_locked(d, fop);
   a = fop->kind == GI_FOP_XATTROP || fop->kind == GI_FOP_FXATTROP ? attr_of_xattrop(fop, &told)
                                                                   : gi_reply_attr(fop, GI_OF_OBJECT);
+  if (sets_mode(fop) && on_the_move(&fop->rsp.pre) && !on_the_move(a) && df->tries < TRIES)
+    return think(d, fop, after_mode);
   if (!a || !(a->mode & S_ISVTX) || !S_ISREG(a->mode))
     return GI_PASS;
   if (gi_has_linkto_mode(a->mode))

@@ -553,6 +553,55 @@ test_a_move_is_finished_when_nobody_has_a_lock(void **state)
   }
 }
 
+static uint32_t was, on_source;
+
+static void
+say_mode_set(struct gi_fop *fop, void *arg)
+{
+  attr_of(&fop->rsp.post, FILE_GFID, fop->args.iatt.mode);
+  attr_of(&fop->rsp.pre, FILE_GFID, was);
+  on_source = fop->args.iatt.mode;
+}
+
+static void
+say_what_it_became(struct gi_fop *fop, void *arg)
+{
+  if (was != (S_IFREG | GI_LINKTO_MODE) && on_source)
+    on_source = S_IFREG | GI_LINKTO_MODE; /* by who moves it */
+  attr_of(&fop->rsp.stat, FILE_GFID, on_source);
+  gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", arg, (uint32_t)strlen(arg) + 1);
+}
+
+/* In the last moment of the move, or on what it has left. */
+static void
+test_a_mode_follows_when_it_has_moved(void **state)
+{
+  static const uint32_t before[] = {S_IFREG | 0644 | DI_MOVING, S_IFREG | GI_LINKTO_MODE};
+
+  (void)state;
+  for (size_t i = 0; i < GI_ARRAY_LEN(before); i++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    struct gi_fd *fd = open_file_on(s, 0);
+    struct gi_fop *f = fake_fop(s, GI_FOP_FSETATTR);
+    char *from = s->x->children[0]->name, *to = s->x->children[1]->name;
+
+    was = before[i];
+    on_source = 0;
+    fake_script_always(s, 0, GI_FOP_FSETATTR, (struct fake_reply){.fill = say_mode_set});
+    fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = say_mode_set});
+    fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_what_it_became, .arg = to});
+    fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file, .arg = from});
+    gi_fop_set_fd(f, fd);
+    f->args.valid = GI_SET_MODE;
+    f->args.iatt.mode = S_IFREG | 0600;
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.ret, 0);
+    assert_int_equal(fake_count(s, 1, GI_FOP_FSETATTR), 1);
+    assert_int_equal(on_source, S_IFREG | GI_LINKTO_MODE);
+    fake_stack_free(s);
+  }
+}
+
 int
 main(void)
 {
@@ -573,6 +622,7 @@ main(void)
       cmocka_unit_test(test_what_is_added_to_an_attribute_is_added_to_both),
       cmocka_unit_test(test_a_lock_of_the_size_that_is_left_behind_is_told_and_given_back),
       cmocka_unit_test(test_a_move_is_finished_when_nobody_has_a_lock),
+      cmocka_unit_test(test_a_mode_follows_when_it_has_moved),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
