@@ -287,8 +287,9 @@ posix_prepare_write(struct posix_op *op)
   op->at_end = appends(fop);
   op->dsync = pf->sync;
   op->sync = fop->args.flags & O_DSYNC && !op->dsync;
-  op->exclusive =
-      gi_dict_get(fop->xdata, "glusterfs.write-is-append") || gi_dict_get(fop->xdata, "glusterfs.write-update-atomic");
+  op->exclusive = gi_dict_get(fop->xdata, "glusterfs.write-is-append") ||
+                  gi_dict_get(fop->xdata, "glusterfs.write-update-atomic") || gi_dict_get(fop->xdata, KEY_PROTECT) ||
+                  gi_dict_get(fop->xdata, KEY_AVOID);
   op->settle = (op->sync || op->dsync || pf->direct) && posix_settling(op, posix_inode_of(op->p, fop->fd->inode));
   op->slow = op->sync || op->dsync || pf->direct || fop->payload.len > INLINE_WRITE_MAX;
   posix_collect(op, pf, &(struct posix_pieces){fop->args.offset, fop->args.offset + fop->payload.len, fop->payload.len});
@@ -310,6 +311,21 @@ posix_needs_room(const struct posix_op *op, const struct stat *st, uint64_t offs
   return hole >= 0 && (uint64_t)hole < offset + len;
 }
 
+/* A rebalance of GlusterFS reads a block, and writes it to the target. What a client of theirs has written there in between is newer: it has
+ * left a mark, and the rebalance is refused. That gives the file up, and its next try begins with a LOOKUP that takes the mark away. 0 or errno. */
+static int
+heed_rebalance(struct posix_op *op)
+{
+  const struct gi_dict *xdata = op->fop->xdata;
+  struct posix_at at = {op->fd, ""};
+
+  if (gi_dict_get(xdata, KEY_AVOID) && posix_at_get(op->p, at, KEY_PROTECT, NULL, 0) >= 0)
+    return EBUSY;
+  if (gi_dict_get(xdata, KEY_PROTECT) && posix_at_set(op->p, at, KEY_PROTECT, "1", 2, 0) < 0)
+    return errno;
+  return 0;
+}
+
 /* Attributes before the write, and what can only be told before it. 0 or errno. */
 static int
 write_begin(struct posix_op *op)
@@ -327,6 +343,9 @@ write_begin(struct posix_op *op)
     return op->full ? errno : err;
   if (op->full && (op->at_end || posix_needs_room(op, &st, fop->args.offset, fop->payload.len)))
     return ENOSPC;
+  err = heed_rebalance(op);
+  if (err)
+    return err;
   op->began = true;
   op->append = op->at_end || fop->args.offset == (uint64_t)st.st_size;
   op->fills = op->append || posix_stream_fills(op);

@@ -42,6 +42,47 @@ appends_are_noticed(void **state)
   brick_free(b);
 }
 
+/* A rebalance of GlusterFS writes "old": what it is told. */
+static int
+copy_over(struct brick *b, struct gi_fd *fd)
+{
+  struct gi_fop *f = brick_on_fd(b, GI_FOP_WRITE, fd, 0, 3);
+
+  gi_payload_add_copy(&f->payload, "old", 3);
+  gi_dict_set_int(gi_fop_xdata(f), KEY_AVOID, 1);
+  brick_run(b, f);
+  return f->rsp.ret < 0 ? f->rsp.err : 0;
+}
+
+static void
+a_copy_does_not_overwrite_what_is_newer(void **state)
+{
+  BRICK(b, NULL);
+  struct brick_file o = brick_new_file(b, "f", NULL);
+  struct gi_fop *f;
+
+  (void)state;
+  assert_int_equal(copy_over(b, o.fd), 0);
+  f = brick_on_fd(b, GI_FOP_WRITE, o.fd, 0, 3);
+  gi_payload_add_copy(&f->payload, "new", 3);
+  gi_dict_set_int(gi_fop_xdata(f), KEY_PROTECT, 1);
+  assert_int_equal(brick_run(b, f)->rsp.ret, 3);
+  assert_int_equal(copy_over(b, o.fd), EBUSY);
+  assert_int_equal(copy_over(b, o.fd), EBUSY);
+
+  f = brick_read(b, o.fd, 0, 3);
+  assert_int_equal(f->rsp.ret, 3);
+  assert_memory_equal(f->rsp.payload.slice[0].data, "new", 3);
+
+  f = brick_fop(b, GI_FOP_LOOKUP);
+  f->loc.gfid = o.g;
+  gi_dict_set_int(gi_fop_xdata(f), KEY_CLEAN, 1);
+  assert_int_equal(brick_run(b, f)->rsp.ret, 0);
+  assert_int_equal(copy_over(b, o.fd), 0);
+  gi_fd_unref(&o.fd);
+  brick_free(b);
+}
+
 static void
 concurrent_appends_see_each_other(void **state)
 {
@@ -708,6 +749,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(appends_are_noticed),
+      cmocka_unit_test(a_copy_does_not_overwrite_what_is_newer),
       cmocka_unit_test(concurrent_appends_see_each_other),
       cmocka_unit_test(a_write_appends_if_it_says_so),
       cmocka_unit_test(a_write_that_ends_short_is_told),

@@ -57,6 +57,9 @@
 #define KEY_ACL_ACCESS "system.posix_acl_access"
 #define KEY_ACL_DEFAULT "system.posix_acl_default"
 #define KEY_INTERNAL "glusterfs-internal-fop"
+#define KEY_PROTECT "trusted.glusterfs.protect.writes" /* a client of GlusterFS has written to what a rebalance of theirs copies */
+#define KEY_AVOID "glusterfs.avoid.overwrite"
+#define KEY_CLEAN "glusterfs.clean.writexattr"
 #define MDATA_DISK 57 /* bytes of trusted.glusterfs.mdata */
 
 enum posix_engine { ENGINE_AUTO, ENGINE_INLINE, ENGINE_POOL, ENGINE_URING };
