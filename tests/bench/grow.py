@@ -9,6 +9,9 @@ gone. Status 0: so it was. -KIND leaves a kind of operation out: -rename, -repla
 
 With GROW_MOUNTS=FILE the mount may be killed and made anew, each of which changes what is in the file ("-": there is none): what was answered before holds,
 and the operation that was under way is done or not done.
+
+With GROW_DOUBLED set, a file that is longer than it should be is read again two seconds later: a client of GlusterFS shows one that it has written to while it
+moves at twice its size for a moment.
 """
 import errno
 import os
@@ -149,11 +152,17 @@ def op_rmdir():
     doubt = None
     gone(path)
 
+def bytes_of(path):
+    with open(full(path), "rb") as f:
+        return f.read()
+
 def op_read(path=None):
     path = path or rnd.choice(files())
     last.append("read " + path)
-    with open(full(path), "rb") as f:
-        data = f.read()
+    data = bytes_of(path)
+    if len(data) > len(tree[path]) and "GROW_DOUBLED" in os.environ:
+        time.sleep(2)
+        data = bytes_of(path)
     if data != tree[path]:
         same = next((i for i, (a, b) in enumerate(zip(data, tree[path])) if a != b), min(len(data), len(tree[path])))
         fail("%s has %d bytes instead of %d, and others from %d on" % (path, len(data), len(tree[path]), same))
@@ -183,8 +192,7 @@ def at_path(path):
     try:
         if stat.S_ISDIR(os.lstat(full(path)).st_mode):
             return None
-        with open(full(path), "rb") as f:
-            return f.read()
+        return bytes_of(path)
     except FileNotFoundError:
         return False
 

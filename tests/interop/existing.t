@@ -57,7 +57,7 @@ load() {
   mkdir -p "$M/ours$1" "$T/theirs$1" "$T/both$1"
   python3 "$GLUSTERISH_SRCDIR/tests/bench/grow.py" "$M/ours$1" "$1" "$WORK/stop" 40 -list -rename_dir -rmdir >"$WORK/load.ours" 2>&1 &
   loads=($!)
-  python3 "$GLUSTERISH_SRCDIR/tests/bench/grow.py" "$T/theirs$1" "$1" "$WORK/stop" 20 -rename -replace -rename_dir -remove -rmdir -list >"$WORK/load.theirs" 2>&1 &
+  GROW_DOUBLED=1 python3 "$GLUSTERISH_SRCDIR/tests/bench/grow.py" "$T/theirs$1" "$1" "$WORK/stop" 20 -rename -replace -rename_dir -remove -rmdir -list >"$WORK/load.theirs" 2>&1 &
   loads+=($!)
   python3 "$GLUSTERISH_SRCDIR/tests/interop/pass.py" "$M/both$1" "$T/both$1" "$WORK/stop" >"$WORK/load.both" 2>&1 &
   loads+=($!)

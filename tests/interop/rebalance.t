@@ -47,9 +47,8 @@ theirs_uses() { grep -q "attached to remote volume.*remote_subvol=$WORK/bricks/$
 
 begin 1
 mkdir "$WORK/theirs/b1"
-# It makes nothing meanwhile: what a client of GlusterFS makes as it takes another set of bricks fails now and then, on its own bricks too. Nor does it
-# change what is moved: see the limits in xlators/cluster/distribute/README.md.
-tree "$WORK/theirs/b1" 1 -rename -replace -rename_dir -remove -rmdir -list -make -mkdir -write -chmod >"$WORK/b.out" 2>&1 &
+# It makes nothing meanwhile: what a client of GlusterFS makes as it takes another set of bricks fails now and then, on its own bricks too.
+GROW_DOUBLED=1 tree "$WORK/theirs/b1" 1 -rename -replace -rename_dir -remove -rmdir -list -make -mkdir >"$WORK/b.out" 2>&1 &
 theirs=$!
 made() { [ "$(find "$WORK/theirs/b1" -type f | wc -l)" -ge 30 ]; }
 ok "theirs has made its files" within 20 made
