@@ -78,8 +78,8 @@ kill -STOP "$(brick_pid spread "$WORK/bricks/spread-1")"
 python3 -c 'import os, sys; open(sys.argv[2], "w").close(); os.rename(sys.argv[1], sys.argv[1] + ".new")' \
   "$WORK/killed/d/$slow" "$WORK/renames" 2>"$WORK/renamed" &
 renaming=$!
-within 30 test -e "$WORK/renames"
-sleep 1
+is_asked() { [ -e "$WORK/renames" ] && grep -q '^State:.S' "/proc/$renaming/status"; } # it sleeps until it is answered
+ok "a rename asks it" within 30 is_asked
 rm "$WORK/other/d/$gone" &
 removing=$!
 ok "the kernel waits for the rename to drop the name that was removed" within 30 waits_for_a_lock
