@@ -347,10 +347,55 @@ rep_on_everywhere(struct gi_xlator *x, struct gi_fop *fop)
   return rep_ready(rep) ? everywhere(rep, fop, rep->up) : gi_fop_fail(fop, ENOTCONN);
 }
 
+/* ---- fsync of a directory ---- */
+
+static void
+fsyncdir_done(struct gi_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep *rep = rep_of(fan->x);
+  uint32_t good = fan->ok & rep_readable(rep, fop->fd->inode, true);
+
+  GI_ASSERT(fop->kind == GI_FOP_FSYNCDIR);
+  if (!rep_quorum(rep, fan->ok) || good) {
+    everywhere_done(fan);
+    return;
+  }
+  GI_PROBE("replicate: a directory was synced by no good copy");
+  gi_fan_clear(fan);
+  rep_answer(rep, fop, -1, EIO);
+}
+
+static void
+fsyncdir_refreshed(struct gi_fop *fop, int err)
+{
+  struct rep *rep = rep_of(fop->at);
+
+  GI_ASSERT(fop->fd && fop->fd->inode);
+  if (err) {
+    rep_answer(rep, fop, -1, err);
+    return;
+  }
+  rep_fan_start(&rep_fop(rep, fop)->fan, rep, fsyncdir_done, fop);
+  gi_fan_copy(&rep_fop(rep, fop)->fan, fop, rep->up);
+}
+
+/* Nobody is blamed who fails it alone: what a quorum has of names is right without a mark (doc/decisions/0013). But copies that have missed
+ * something are no quorum of what was promised. */
 enum gi_verdict
 rep_on_fsyncdir(struct gi_xlator *x, struct gi_fop *fop)
 {
-  return rep_on_everywhere(x, fop);
+  struct rep *rep = rep_of(x);
+
+  if (!rep_ready(rep))
+    return gi_fop_fail(fop, ENOTCONN);
+  if (!fop->fd || !fop->fd->inode)
+    return gi_fop_fail(fop, EINVAL);
+  if (rep_inode_fresh(rep, fop->fd->inode))
+    fsyncdir_refreshed(fop, 0);
+  else
+    rep_refresh(rep, fop, fop->fd->inode, fsyncdir_refreshed);
+  return GI_HELD;
 }
 
 enum gi_verdict

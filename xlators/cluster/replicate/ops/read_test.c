@@ -679,11 +679,41 @@ attributes_where_every_copy_is_accused(void **state)
   }
 }
 
+/* Each of the two that are up has missed what the other has, and the one that has all of it is away. */
+static void
+a_directory_is_synced_by_a_good_copy(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  (void)state;
+  rig_object(r, 7, S_IFDIR | 0755);
+  rig_blame(r, 1, 7, 2, 2);
+  rig_blame(r, 2, 7, 1, 2);
+  fd = fake_fd(r->s, 7);
+  fd->directory = true;
+  rig_run(r, rig_fd(r, GI_FOP_OPENDIR, fd));
+  f = rig_fd(r, GI_FOP_FSYNCDIR, fd);
+  rig_run(r, f);
+  rig_done(f, 0, 0);
+  rig_down(r, 0);
+  f = rig_fd(r, GI_FOP_FSYNCDIR, fd);
+  rig_run(r, f);
+  rig_done(f, -1, EIO);
+  rig_up(r, 0);
+  f = rig_fd(r, GI_FOP_FSYNCDIR, fd);
+  rig_run(r, f);
+  rig_done(f, 0, 0);
+  rig_free_clean(r);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(attributes_where_every_copy_is_accused),
+      cmocka_unit_test(a_directory_is_synced_by_a_good_copy),
       cmocka_unit_test(lookup_asks_for_the_counters),
       cmocka_unit_test(error_priority),
       cmocka_unit_test(different_gfids_are_an_error),
