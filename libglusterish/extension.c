@@ -54,6 +54,12 @@ const struct gi_extension gi_extensions[] = {
      "Locks of transactions, and descriptors, that the client gives back; it is done before the operation, whatever comes of "
      "that "
      "(give-back.h)."},
+    {GI_GIVE_COUNTERS_CAPABILITY,
+     {NULL},
+     "xdata of any operation, and of RELEASE",
+     "client",
+     "0.1",
+     "Among what a client gives back are counters that it lowers. They are lowered before locks are given back."},
     {GI_TRUNCATE_CAPABILITY,
      {GI_TRUNCATE_KEY, GI_TRUNCATE_FOUND_KEY},
      "xdata of OPEN, and of its answer",

@@ -31,6 +31,7 @@
 #define GI_NEAR_CAPABILITY "near-pieces"
 #define GI_GROUPS_CAPABILITY "groups"
 #define GI_GIVE_BACK_CAPABILITY "give-back"
+#define GI_GIVE_COUNTERS_CAPABILITY "give-counters"
 #define GI_TRUNCATE_CAPABILITY "truncate-opened"
 #define GI_NOREPLACE_CAPABILITY "noreplace"
 

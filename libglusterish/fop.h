@@ -232,6 +232,7 @@ struct gi_args {
   bool paged;           /* WRITE: the kernel writes its pages back; no caller waits for it */
   uint8_t sync;         /* WRITE: an fsync waits for it (enum gi_sync); it may be done with it */
   bool truncates;       /* OPEN: the file is emptied behind it, by the same message; rsp.pre and post are those of that */
+  bool later;           /* XATTROP FXATTROP: nobody waits for it, nor for the values; it may go with the next message */
   const char *name;     /* xattr name (GETXATTR NULL = list all), or entrylk basename (NULL = whole directory) */
   const char *domain;   /* INODELK/ENTRYLK `volume` */
   const char *link;     /* SYMLINK target */

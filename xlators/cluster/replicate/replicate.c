@@ -132,8 +132,42 @@ invalidated(struct rep *rep, struct gi_invalidation *inv, uint32_t from)
 }
 
 static void
+lowered(struct gi_fan *fan)
+{
+  struct rep *rep = fan->arg;
+
+  gi_fan_clear(fan);
+  gi_free(fan);
+  rep_busy_put(rep, REP_WORK_TXNS);
+}
+
+/* What is to go with the next messages to the bricks goes with these, and has been done when they are answered. */
+static void
+lower_now(struct rep *rep)
+{
+  struct gi_inode *root = gi_inode_get(rep->x->graph, &gi_gfid_root);
+  struct gi_fan *fan = gi_new(struct gi_fan);
+
+  GI_ASSERT(rep->draining && !rep->drained);
+  rep->lowers_later = 0;
+  rep_busy_get(rep, REP_WORK_TXNS);
+  rep_fan_start(fan, rep, lowered, rep);
+  rep_foreach(i, rep->connected)
+  {
+    struct gi_fop *fop = gi_fop_new(rep->x->graph, GI_FOP_STAT);
+
+    gi_loc_set_inode(&fop->loc, root);
+    gi_fan_send(fan, fop, i, 0);
+  }
+  gi_inode_unref(&root);
+  gi_fan_finish(fan);
+}
+
+static void
 drain(struct rep *rep)
 {
+  if (rep->draining && !rep->drained && gi_now(rep->x->reactor) < rep->lowers_later)
+    lower_now(rep);
   if (rep->draining && !rep->busy[REP_WORK_TXNS] && !rep->busy[REP_WORK_HEALS])
     pass_parent_down(rep);
 }

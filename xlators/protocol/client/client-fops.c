@@ -411,7 +411,7 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   if (!c->usable)
     return gi_fop_fail(fop, ENOTCONN);
   cl_assert(c);
-  if (cl_give_back_lock(c, fop))
+  if (cl_give_back_lock(c, fop) || cl_give_back_counters(c, fop))
     return gi_fop_ok(fop, 0);
   if ((GI_KIND(fop->kind) & CL_NEVER_SENT) || cl_would_replace(c, fop))
     return gi_fop_fail(fop, EOPNOTSUPP);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Locks of transactions and descriptors are given back with the next message
- * (rpc/give-back.h): nobody waits for it. An unlock is answered here at once, and
+ * Locks of transactions, descriptors and counters that are lowered are given back
+ * with the next message (rpc/give-back.h): nobody waits for it. An unlock is answered here at once, and
  * reaches the brick before whatever this client asks it for next, so the client
  * itself never meets a lock it has given back. If there is no next message, one
  * of its own takes everything along: a moment later if there is a lock, a second
@@ -51,9 +51,9 @@ cl_give_back_due(void *arg)
 static void
 cl_give_back_add(struct client *c, const struct gi_give_back *g)
 {
-  bool sooner = !g->descriptor && !c->gives_lock;
+  bool waited_for = g->what != GI_GIVEN_DESCRIPTOR, sooner = waited_for && !c->gives_lock;
   gi_give_back_put(&c->given_back, g);
-  c->gives_lock |= !g->descriptor;
+  c->gives_lock |= waited_for;
   if (c->given_back.len >= CL_GIVE_BACK_MAX)
     cl_give_back_now(c);
   else if (sooner || !c->give_back_timer.armed)
@@ -89,12 +89,29 @@ cl_give_back_lock(struct client *c, const struct gi_fop *fop)
 }
 
 bool
+cl_give_back_counters(struct client *c, const struct gi_fop *fop)
+{
+  int64_t handle = GI_FD_ANONYMOUS;
+  if ((fop->kind != GI_FOP_XATTROP && fop->kind != GI_FOP_FXATTROP) || !fop->args.later || !fop->loc.inode)
+    return false;
+  GI_ASSERT(fop->args.flags == GI_XATTROP_ADD32 && fop->caller.pid >= 0);
+  if (!cl_can_wait(c) || !gi_word_in(c->capabilities, GI_GIVE_COUNTERS_CAPABILITY))
+    return false;
+  if (fop->kind == GI_FOP_FXATTROP && cl_handle(c, fop->kind, fop->fd, &handle))
+    return false;
+  cl_give_back_add(c,
+                   &(struct gi_give_back){
+                       .what = GI_GIVEN_COUNTERS, .gfid = fop->loc.inode->gfid, .handle = handle, .counters = fop->args.dict});
+  return true;
+}
+
+bool
 cl_give_back_descriptor(struct client *c, int64_t handle)
 {
   GI_ASSERT(handle >= 0);
   if (!cl_can_wait(c))
     return false;
-  cl_give_back_add(c, &(struct gi_give_back){.descriptor = true, .handle = handle});
+  cl_give_back_add(c, &(struct gi_give_back){.what = GI_GIVEN_DESCRIPTOR, .handle = handle});
   return true;
 }
 

@@ -104,6 +104,65 @@ test_goes_before_the_next_operation(void **state)
   bench_free(b);
 }
 
+static struct gi_fop *
+lower(struct bench *b, bool later)
+{
+  struct gi_fop *f = fake_fop(b->client, GI_FOP_XATTROP);
+
+  gi_loc_set_inode(&f->loc, fake_inode(b->client, 4));
+  f->args.flags = GI_XATTROP_ADD32;
+  f->args.later = later;
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, "trusted.afr.dirty", "\xff\xff\xff\xff\0\0\0\0\0\0\0\0", 12);
+  return f;
+}
+
+/* Whatever order they were given in: the lock is held until the counters are lowered. */
+static void
+test_counters_go_before_locks(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fop *seen = NULL;
+  const void *value;
+  uint32_t len;
+
+  fake_script(b->server, 0, GI_FOP_XATTROP, (struct fake_reply){.fill = see_lock, .arg = &seen});
+  given(b, unlock_bytes(b));
+  given(b, lower(b, true));
+  assert_true(client_of(b)->gives_lock);
+  fake_forget_seen(b->server);
+  stat_one(b);
+  assert_int_equal(b->server->nseen, 3);
+  assert_int_equal(b->server->seen[0].kind, GI_FOP_XATTROP);
+  assert_int_equal(b->server->seen[1].kind, GI_FOP_INODELK);
+  assert_int_equal(b->server->seen[2].kind, GI_FOP_STAT);
+  assert_int_equal(seen->args.flags, GI_XATTROP_ADD32);
+  assert_true(gi_gfid_equal(&seen->loc.inode->gfid, &fake_inode(b->client, 4)->gfid));
+  assert_true(gi_dict_get_bin(seen->args.dict, "trusted.afr.dirty", &value, &len));
+  assert_int_equal(len, 12);
+  assert_memory_equal(value, "\xff\xff\xff\xff", 4);
+  gi_fop_unref(seen);
+  bench_free(b);
+}
+
+/* Those somebody waits for, and those of a brick that does not know of this. */
+static void
+test_counters_that_are_sent(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fop *f = lower(b, false);
+
+  bench_submit(b, f);
+  assert_int_equal(client_of(b)->sent[GI_FOP_XATTROP], 1);
+  fake_fop_free(f);
+  strcpy(client_of(b)->capabilities, GI_GIVE_BACK_CAPABILITY);
+  f = lower(b, true);
+  bench_submit(b, f);
+  assert_int_equal(client_of(b)->sent[GI_FOP_XATTROP], 2);
+  fake_fop_free(f);
+  bench_free(b);
+}
+
 static void
 test_goes_by_itself_a_moment_later(void **state)
 {
@@ -243,6 +302,8 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_goes_before_the_next_operation),
+      cmocka_unit_test(test_counters_go_before_locks),
+      cmocka_unit_test(test_counters_that_are_sent),
       cmocka_unit_test(test_goes_by_itself_a_moment_later),
       cmocka_unit_test(test_a_descriptor_goes_too),
       cmocka_unit_test(test_a_descriptor_waits_longer_than_a_lock),

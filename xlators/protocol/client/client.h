@@ -141,7 +141,7 @@ struct client {
   struct cl_metrics metrics;
   uint64_t sent[GI_FOP_MAX];    /* messages by kind */
   struct gi_xdr_out given_back; /* goes with the next message */
-  bool gives_lock;              /* among that is one */
+  bool gives_lock;              /* among that is one, or counters */
   struct gi_timer give_back_timer;
   bool asked_under_way; /* what the brick does, and it has not answered */
   uint64_t hurry_until; /* others wait for locks: what is given back goes at once; 0: nobody does */
@@ -208,8 +208,9 @@ void cl_take_under_way(struct client *c,
 /* client-give-back.c */
 void cl_give_back_init(struct client *c);
 void cl_give_back_finish(struct client *c);
-/* Whether this is an unlock, or a descriptor, that goes with the next message: then it is done as far as the caller goes. */
+/* Whether this is an unlock, counters, or a descriptor, that go with the next message: then it is done as far as the caller goes. */
 bool cl_give_back_lock(struct client *c, const struct gi_fop *fop);
+bool cl_give_back_counters(struct client *c, const struct gi_fop *fop);
 bool cl_give_back_descriptor(struct client *c, int64_t handle);
 void cl_give_back_with(struct client *c,
                        struct gi_dict *xdata); /* of the message that is about to be sent; there is something */

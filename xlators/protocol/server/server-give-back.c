@@ -2,7 +2,8 @@
  *
  * What a client gives back with a message (rpc/give-back.h), as ordinary
  * operations before the one it came with, which waits for them: the client relies
- * on never meeting a lock that it has given back.
+ * on never meeting a lock that it has given back. Counters are lowered first, while
+ * the locks under which they were raised are held.
  */
 #include "xlators/protocol/server/server.h"
 #include "libglusterish/probe.h"
@@ -18,8 +19,12 @@ struct sv_giving {
   struct sv_client *c; /* referenced */
   struct gi_fop *fop;  /* to go on with; NULL: none */
   int err;             /* it is refused with */
-  unsigned waiting;    /* unlocks under way, and one while they are sent */
+  struct gi_dict *d;   /* referenced: it has what is given back */
+  bool counted;        /* counters are lowered, locks and descriptors follow */
+  unsigned waiting;    /* what is under way, and one while it is sent */
 };
+
+static void give_all(struct sv_giving *g);
 
 static void
 given(struct sv_giving *g)
@@ -28,6 +33,12 @@ given(struct sv_giving *g)
   GI_ASSERT(g->waiting > 0);
   if (--g->waiting)
     return;
+  if (!g->counted) {
+    g->counted = true;
+    give_all(g);
+    return;
+  }
+  gi_dict_unref(&g->d);
   if (g->fop)
     sv_go(g->sv, g->fop, g->err);
   sv_client_unref(g->c);
@@ -36,7 +47,7 @@ given(struct sv_giving *g)
 }
 
 static void
-unlocked(struct gi_fop *f, void *arg)
+answered(struct gi_fop *f, void *arg)
 {
   if (f->rsp.ret < 0)
     GI_PROBE("server: what a client gives back is not there");
@@ -45,11 +56,18 @@ unlocked(struct gi_fop *f, void *arg)
 }
 
 static void
+ask(struct sv_giving *g, struct gi_fop *f)
+{
+  g->waiting++;
+  gi_fop_submit(f, g->c->bound, answered, g);
+}
+
+static void
 give(struct sv_giving *g, const struct gi_give_back *what)
 {
   struct gi_fop *f;
 
-  if (what->descriptor) {
+  if (what->what == GI_GIVEN_DESCRIPTOR) {
     sv_fd_close(g->c, what->handle);
     return;
   }
@@ -61,15 +79,59 @@ give(struct sv_giving *g, const struct gi_give_back *what)
   f->args.domain = gi_fop_strdup(f, what->domain, strlen(what->domain)); /* it may be on its way when the next one is decoded */
   if (f->args.name)
     f->args.name = gi_fop_strdup(f, f->args.name, strlen(f->args.name));
+  ask(g, f);
+}
+
+static void
+lower(struct sv_giving *g, const struct gi_give_back *what)
+{
+  struct gi_fd *fd = sv_fd_get(g->c, what->handle);
+  struct gi_fop *f;
+
+  if (g->c->gone || (fd && !gi_gfid_equal(&fd->inode->gfid, &what->gfid)))
+    return;
+  f = gi_fop_new(g->sv->x->graph, fd ? GI_FOP_FXATTROP : GI_FOP_XATTROP);
+  f->caller.client = g->c;
+  f->args.flags = GI_XATTROP_ADD32;
+  f->args.dict = gi_dict_ref(what->counters);
+  f->loc.gfid = what->gfid;
+  f->loc.inode = gi_inode_get(f->graph, &what->gfid);
+  if (fd)
+    gi_fop_set_fd(f, fd);
+  ask(g, f);
+}
+
+/* Counters, and then the rest. */
+static void
+give_all(struct sv_giving *g)
+{
+  struct gi_give_back what;
+  const void *data;
+  uint32_t len;
+  bool there = gi_dict_get_bin(g->d, GI_GIVE_BACK_KEY, &data, &len);
+
+  GI_ASSERT(there);
+  struct gi_xdr_in in = {data, (const uint8_t *)data + len, false};
+
   g->waiting++;
-  gi_fop_submit(f, g->c->bound, unlocked, g);
+  while (gi_give_back_next(&in, &what)) {
+    if (what.what == GI_GIVEN_COUNTERS && !g->counted)
+      lower(g, &what);
+    if (what.what != GI_GIVEN_COUNTERS && g->counted)
+      give(g, &what);
+    gi_dict_unref(&what.counters);
+  }
+  if (in.failed && !g->counted) {
+    GI_PROBE("server: what a client gives back is malformed");
+    g->err = g->err ? g->err : EINVAL;
+  }
+  given(g);
 }
 
 bool
 sv_give_back(struct sv_client *c, const struct gi_dict *xdata, struct gi_fop *fop, int err)
 {
   struct sv_giving *g;
-  struct gi_give_back what;
   const void *data;
   uint32_t len;
 
@@ -77,18 +139,11 @@ sv_give_back(struct sv_client *c, const struct gi_dict *xdata, struct gi_fop *fo
   if (!gi_dict_get_bin(xdata, GI_GIVE_BACK_KEY, &data, &len))
     return false;
   g = gi_new(struct sv_giving);
-  *g = (struct sv_giving){.magic = GIVING_MAGIC, .sv = c->sv, .c = sv_client_ref(c), .fop = fop, .err = err, .waiting = 1};
-
-  struct gi_xdr_in in = {data, (const uint8_t *)data + len, false};
-
-  while (gi_give_back_next(&in, &what))
-    give(g, &what);
-  if (in.failed) {
-    GI_PROBE("server: what a client gives back is malformed");
-    g->err = g->err ? g->err : EINVAL;
-  }
+  *g = (struct sv_giving){.magic = GIVING_MAGIC, .sv = c->sv, .c = sv_client_ref(c), .fop = fop, .err = err};
+  g->d = gi_dict_new();
+  gi_dict_set_bin(g->d, GI_GIVE_BACK_KEY, data, len);
   if (fop)
     gi_dict_del(gi_fop_xdata(fop), GI_GIVE_BACK_KEY);
-  given(g);
+  give_all(g);
   return true;
 }

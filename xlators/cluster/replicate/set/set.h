@@ -92,6 +92,7 @@ struct rep {
   bool announced;            /* the layers above know whether we are up */
   bool draining;             /* PARENT_DOWN came: nothing is delayed any more */
   bool drained;              /* PARENT_DOWN was passed on: all transactions had ended */
+  uint64_t lowers_later;     /* until then marks that were left to go with the next messages may be on their way */
   struct gi_timer first_up;
   char *pending_key[REP_MAX];
   char *dirty_key;

@@ -81,6 +81,20 @@ refuse_all(struct rep_txn *t, int err)
 
 /* ---- marks ---- */
 
+/* Nothing but dirty is lowered, everywhere, and nobody waits for it: it may go with the next messages to the bricks, before the lock is
+ * given back. Should it be lost with a connection, so would the lock. */
+static bool
+may_lower_later(const struct rep_txn *t)
+{
+  uint32_t blames = 0;
+
+  GI_ASSERT(t->state == REP_POST_OP);
+  rep_foreach(i, t->active) blames |= t->blame[i];
+  return t->type == REP_DATA && t->active == t->rep->all && t->dirty_owed && !t->keep_dirty && !t->failed && !t->mark_dirty &&
+         !blames && !t->blamed_in_preop && gi_list_empty(&t->held) && !t->rep->draining && !t->rep->quiescing &&
+         t->generation == t->rep->generation && t->caller.pid >= 0;
+}
+
 static void
 send_marks(struct rep_txn *t, unsigned child, unsigned log, struct gi_dict *dict, const char *index_key)
 {
@@ -100,6 +114,11 @@ send_marks(struct rep_txn *t, unsigned child, unsigned log, struct gi_dict *dict
     rep_regions_announce(t, child, t->blaming, fop);
   if (t->state == REP_POST_OP && t->blame[child])
     rep_regions_tell(t, child, fop);
+  if (t->state == REP_POST_OP && may_lower_later(t)) {
+    GI_ASSERT(!index_key || !l->name);
+    fop->args.later = true;
+    t->rep->lowers_later = gi_now(t->rep->x->reactor) + GI_NSEC_PER_SEC;
+  }
   gi_fan_send(&t->fan, fop, child, log);
 }
 
@@ -110,6 +129,8 @@ note_accused(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *re
   struct rep_txn *t = fan->arg;
 
   GI_ASSERT(tag < t->nlogs);
+  if (reply->rsp.ret >= 0 && !reply->rsp.dict)
+    return; /* it goes later */
   if (reply->rsp.ret < 0) {
     t->post_gone |= reply->rsp.err == ENOENT || reply->rsp.err == ESTALE ? 1u << child : 0;
     return;
