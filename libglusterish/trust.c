@@ -130,6 +130,18 @@ remember(const struct gi_trust_order *o, struct gi_trust *t, const struct gi_tru
   t->answer_names = o->names;
 }
 
+void
+gi_trust_touched_to(struct gi_trust_order *o, struct gi_trust *t, const struct gi_gfid *of, const struct gi_iatt *left,
+                    uint64_t until)
+{
+  gi_trust_touched(o, t);
+  if (t->inflight || !t->known || !gi_trust_describes(of, left) || !matches(t, left))
+    return;
+  t->attr = *left;
+  take(t, left);
+  remember(o, t, &(struct gi_trust_change){.left = left, .until = until});
+}
+
 static bool
 ended_alone(const struct gi_trust_order *o, struct gi_trust *t, const struct gi_trust_change *c)
 {

@@ -110,6 +110,10 @@ bool gi_trust_written(struct gi_trust_order *o, struct gi_trust *t, const struct
                       const struct gi_trust_change *c);
 /* We moved its ctime and no more, at once. */
 void gi_trust_touched(struct gi_trust_order *o, struct gi_trust *t);
+/* The same, and we were told what that left, which may be taken for what is there until then. If it does not describe the inode, or shows
+ * more than that change, nothing is learnt. */
+void gi_trust_touched_to(struct gi_trust_order *o, struct gi_trust *t, const struct gi_gfid *of, const struct gi_iatt *left,
+                         uint64_t until);
 
 /* Somebody else changed it. Its data perhaps: the next attributes are the new truth. Else no more than its ctime: they are judged by the rest. */
 void gi_trust_broken(struct gi_trust *t, bool data);

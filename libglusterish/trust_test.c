@@ -308,6 +308,28 @@ test_what_was_left_holds_until(void **state)
   assert_null(gi_trust_answer(&order, &t, 0, &until));
 }
 
+/* What a rename left is told with its answer. */
+static void
+test_what_a_touch_left(void **state)
+{
+  struct gi_iatt left = at(1, 1), larger = at(2, 2), other = at(1, 1);
+  uint64_t until;
+
+  left.ctime.sec = larger.ctime.sec = 5;
+  other.gfid.b[0] = 8;
+  gi_trust_touched_to(&order, &t, &file, &other, UNTIL);
+  assert_null(gi_trust_answer(&order, &t, 0, &until));
+  gi_trust_touched_to(&order, &t, &file, &larger, UNTIL); /* somebody else was there */
+  assert_null(gi_trust_answer(&order, &t, 0, &until));
+  gi_trust_touched_to(&order, &t, &file, &left, UNTIL);
+  assert_int_equal(gi_trust_answer(&order, &t, UNTIL - 1, &until)->ctime.sec, 5);
+  assert_null(gi_trust_answer(&order, &t, UNTIL, &until));
+  assert_int_equal(gi_trust_attributes(&order, &t, &file, &left, order.clock), GI_TRUST_OURS);
+  gi_trust_change_begins(&order, &t);
+  gi_trust_touched_to(&order, &t, &file, &left, UNTIL); /* the other may come after it */
+  assert_null(gi_trust_answer(&order, &t, 0, &until));
+}
+
 static void
 test_others(void **state)
 {
@@ -389,6 +411,7 @@ main(void)
       cmocka_unit_test_setup(test_early_answers_that_are_lost, setup),
       cmocka_unit_test_setup(test_changes_that_do_not_tell, setup),
       cmocka_unit_test_setup(test_what_was_left_holds_until, setup),
+      cmocka_unit_test_setup(test_what_a_touch_left, setup),
       cmocka_unit_test_setup(test_others, setup),
       cmocka_unit_test_setup(test_locks, setup),
       cmocka_unit_test_setup(test_names, setup),

@@ -66,7 +66,7 @@ costs "its attributes, a moment later" 40 0.2 0.2 'stat new{0..39} >/dev/null'
 costs "a new small file" 40 3.5 9 'for ((i = 0; i < 40; i++)); do echo text >text$try-$i; done'
 costs "the same with another content" 40 3.5 9 'for ((i = 0; i < 40; i++)); do echo other >text1-$i; done # $try'
 costs "a rename" 40 2.5 3.6 'for ((i = 0; i < 40; i++)); do mv -T new$i old$i; done'
-costs "a removal" 40 2.5 4.8 'rm old{0..39}'
+costs "a removal" 40 1.5 4.8 'rm old{0..39}'
 mkdir small
 for ((i = 0; i < 40; i++)); do echo $i >small/$i; done
 sync -f small

@@ -97,6 +97,7 @@ do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
   remembered = node_answer(b, inode, &seconds);
   if (remembered) {
     b->m.getattr_remembered++;
+    node_seen(b, inode);
     node_spare_capability(b, inode, remembered);
     reply_attr(b, req, remembered, seconds);
     return;

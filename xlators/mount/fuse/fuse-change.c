@@ -82,6 +82,13 @@ node_changed(struct bridge *b, struct gi_inode *inode)
   gi_trust_touched(&b->order, &node_of(b, inode)->trust);
 }
 
+void
+node_moved(struct bridge *b, struct gi_inode *inode, const struct gi_fop *fop, const struct gi_iatt *left)
+{
+  node_of(b, inode)->attr_until = 0;
+  gi_trust_touched_to(&b->order, &node_of(b, inode)->trust, &inode->gfid, left, fop->start_ns + ns_of(b->attr_timeout));
+}
+
 /* ---- a change of ours ---- */
 
 /* Those kinds whose size is no longer that of what was written before. */

@@ -344,13 +344,13 @@ do_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, stru
 
 /* What we have moved is no file that another mount has moved. */
 static void
-moved(struct bridge *b, const struct gi_gfid *gfid, const struct gi_loc *to)
+moved(struct bridge *b, const struct gi_fop *fop, const struct gi_gfid *gfid, const struct gi_loc *to)
 {
   struct gi_inode *inode = gi_gfid_is_none(gfid) ? NULL : gi_inode_find(b->x->graph, gfid);
 
   if (!inode)
     return;
-  node_changed(b, inode); /* its ctime moved */
+  node_moved(b, inode, fop, &fop->rsp.stat); /* its ctime did */
   node_named(b, inode, to->parent, to->name);
   gi_inode_unref(&inode);
 }
@@ -367,7 +367,7 @@ rename_done(struct gi_fop *fop, void *arg)
     inval_inode(b, fop->loc2.inode, false);
   }
   if (fop->rsp.ret >= 0)
-    moved(b, &fop->rsp.stat.gfid, &fop->loc2);
+    moved(b, fop, &fop->rsp.stat.gfid, &fop->loc2);
   done_status(fop, arg);
 }
 
@@ -443,7 +443,7 @@ noreplace_unlinked(struct gi_fop *fop, void *arg)
   if (err == ESTALE) /* somebody has put another object there since, which came after us */
     err = 0;
   if (!err && gi_dict_get_gfid(fop->xdata, GI_EXPECTED_KEY, &gfid))
-    moved(b, &gfid, &main->loc2);
+    moved(b, fop, &gfid, &main->loc2);
   noreplace_answer(b, fop, err);
 }
 
@@ -542,7 +542,7 @@ noreplace_tried(struct gi_fop *fop, void *arg)
     return;
   }
   if (fop->rsp.ret >= 0)
-    moved(b, &fop->rsp.stat.gfid, &main->loc2);
+    moved(b, fop, &fop->rsp.stat.gfid, &main->loc2);
   noreplace_answer(b, fop, err_of(fop));
 }
 

@@ -149,6 +149,7 @@ struct op {
   uint64_t seq;                                   /* bridge.order.clock when submitted */
   uint32_t size;                                  /* room in the reply */
   uint64_t wanted;                                /* the id of a node that is looked for */
+  bool nameless;                                  /* a file loses a name, and it is not known which */
   bool naming;                                    /* counted in node.naming of its directories */
   bool looked;                                    /* GETATTR, SETATTR: right after the caller's LOOKUP */
   bool retried, kill;                             /* OPEN: second try; setuid and setgid bits must fall */
@@ -406,6 +407,7 @@ void node_forget(struct bridge *b, fuse_ino_t ino, uint64_t nlookup);
 /* Adds to `loc`, which is a name in a directory, the object that was last seen there, if the kernel still holds it. */
 void node_find_named(struct bridge *b, struct gi_loc *loc);
 void node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, const char *name);
+void node_seen(struct bridge *b, const struct gi_inode *inode); /* the kernel asks of it: perhaps its name is next */
 void node_say_unwritten(struct bridge *b); /* logs which files have writes that were answered and are not on the bricks */
 void node_forget_all(struct bridge *b);
 /* True if a file of this mode must lose setuid/setgid bits to a write by somebody without CAP_FSETID; *mode becomes the permissions
@@ -425,6 +427,8 @@ bool node_must_drop(struct bridge *b, struct gi_inode *inode, struct gi_iatt *ia
 /* The same, stricter: false also if that cannot be told. */
 bool node_is_current(struct bridge *b, struct gi_inode *inode, struct gi_iatt *iatt, uint64_t seq);
 void node_changed(struct bridge *b, struct gi_inode *inode); /* by us, at once, and no more than its ctime */
+/* The same by `fop`, which was answered that `left` is how the inode is now. */
+void node_moved(struct bridge *b, struct gi_inode *inode, const struct gi_fop *fop, const struct gi_iatt *left);
 /* A change of `inode` by `fop`, whose reply tells at the end what it found and left (op_changes, op_end). */
 void node_change_begins(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode);
 void node_change_ended(struct bridge *b, struct gi_fop *fop);

@@ -313,6 +313,15 @@ node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, co
   node_check(b, n);
 }
 
+void
+node_seen(struct bridge *b, const struct gi_inode *inode)
+{
+  const struct node *n = node_of(b, inode);
+
+  if (n->name)
+    *name_slot(b, n->parent_id, n->name) = n->id;
+}
+
 /* From the end of `path` towards its beginning: the names that the kernel has found it by. */
 static const char *
 path_of(struct bridge *b, struct node *n, char path[PATH_MAX])

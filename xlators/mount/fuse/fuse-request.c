@@ -157,14 +157,22 @@ count_naming(struct bridge *b, struct gi_fop *fop, int by)
     }
 }
 
-#define NAME_KINDS (GI_KIND(GI_FOP_LINK) | GI_KIND(GI_FOP_UNLINK) | GI_KIND(GI_FOP_RMDIR) | GI_KIND(GI_FOP_RENAME))
+#define NAME_GOES (GI_KIND(GI_FOP_UNLINK) | GI_KIND(GI_FOP_RENAME))
+
+/* A file loses a name, and it is not known which: it may be any. */
+static bool
+is_nameless(const struct gi_fop *fop)
+{
+  return (fop->kind == GI_FOP_UNLINK && !fop->loc.inode) ||
+         (fop->kind == GI_FOP_RENAME && !fop->loc2.inode && !gi_dict_get(fop->xdata, GI_NOREPLACE_KEY));
+}
 
 void
 op_submit(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x))
 {
   GI_ASSERT(done && op_of(b, fop)->began <= b->order.clock);
-  if (NAME_KINDS & GI_KIND(fop->kind))
-    b->order.names++;
+  op_of(b, fop)->nameless = is_nameless(fop);
+  b->order.names += op_of(b, fop)->nameless;
   count_naming(b, fop, 1);
   op_of(b, fop)->seq = b->order.clock;
   gi_fop_submit(fop, gi_first_child(b->x), done, b->x);
@@ -180,8 +188,7 @@ op_end(struct bridge *b, struct gi_fop *fop)
   gi_fop_over(fop);
   if (op->cancellable)
     gi_defer_cancel(&op->cancel);
-  if (NAME_KINDS & GI_KIND(fop->kind))
-    b->order.names++;
+  b->order.names += op->nameless || (NAME_GOES & GI_KIND(fop->kind) && fop->rsp.ret < 0); /* who knows what was done then */
   count_naming(b, fop, -1);
   if (op->changes)
     node_change_ended(b, fop);

@@ -546,6 +546,36 @@ test_times_of_a_removed_file(void **state)
   rig_free(r);
 }
 
+/* The kernel forgets when a file was changed whenever it moves it, and rm looks before it removes. */
+static void
+test_a_rename_tells_what_it_left(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  struct answer victim = {0xbb, S_IFREG | 0644, 1000, 1000};
+  struct fuse_rename2_in in = {.newdir = FUSE_ROOT_ID, .flags = 1 /* RENAME_NOREPLACE */};
+  struct gi_iatt left = iatt_of(0xaa, S_IFREG | 0644);
+  uint64_t id = lookup(r, "f", &file_a);
+
+  left.size = 1000;
+  left.mtime.sec = 1000;
+  left.ctime.sec = 2000;
+  fake_script_always(r->s, 0, GI_FOP_RENAME, (struct fake_reply){.fill = fill_iatt, .arg = &left});
+  fake_script_always(r->s, 0, GI_FOP_STAT, (struct fake_reply){.fill = fill_iatt, .arg = &left});
+  assert_int_equal(reply(r, request_names(r, FUSE_RENAME2, FUSE_ROOT_ID, &in, sizeof(in), "f", "g")), 0);
+  assert_int_equal(remembered_size(r, id), 1000);
+  assert_int_equal(((const struct fuse_attr_out *)body(r))->attr.ctime, 2000);
+  lookup(r, "v", &victim);
+  assert_int_equal(reply(r, request(r, FUSE_UNLINK, FUSE_ROOT_ID, "v", 2)), 0);
+  assert_int_equal(remembered_size(r, id), 1000); /* it was another that went */
+  assert_int_equal(reply(r, request(r, FUSE_UNLINK, FUSE_ROOT_ID, "x", 2)), 0);
+  assert_int_equal(remembered_size(r, id), -1); /* may have been a name of it */
+  assert_int_equal(reply(r, request_names(r, FUSE_RENAME2, FUSE_ROOT_ID, &in, sizeof(in), "g", "f")), 0);
+  assert_int_equal(remembered_size(r, id), 1000);
+  assert_int_equal(reply(r, request(r, FUSE_UNLINK, FUSE_ROOT_ID, "f", 2)), 0);
+  assert_int_equal(remembered_size(r, id), -1);
+  rig_free(r);
+}
+
 /* What is left of a file whose name was taken has another ctime, which nobody else changed. */
 static void
 test_rename_over_one_of_two_links(void **state)
@@ -622,6 +652,7 @@ main(void)
       cmocka_unit_test(test_removed_directory),
       cmocka_unit_test(test_times_of_a_file_changed_by_others),
       cmocka_unit_test(test_times_of_a_removed_file),
+      cmocka_unit_test(test_a_rename_tells_what_it_left),
       cmocka_unit_test(test_rename_over_one_of_two_links),
       cmocka_unit_test(test_the_kernel_keeps_old_attributes_less_long),
   };
