@@ -57,7 +57,8 @@
 #define KEY_ACL_ACCESS "system.posix_acl_access"
 #define KEY_ACL_DEFAULT "system.posix_acl_default"
 #define KEY_INTERNAL "glusterfs-internal-fop"
-#define KEY_PROTECT "trusted.glusterfs.protect.writes" /* a client of GlusterFS has written to what a rebalance of theirs copies */
+/* A client of GlusterFS has written to what a rebalance of theirs copies; the copy heeds that; who begins one takes it away. */
+#define KEY_PROTECT "trusted.glusterfs.protect.writes"
 #define KEY_AVOID "glusterfs.avoid.overwrite"
 #define KEY_CLEAN "glusterfs.clean.writexattr"
 #define MDATA_DISK 57 /* bytes of trusted.glusterfs.mdata */
