@@ -420,8 +420,8 @@ enum gi_verdict di_rename_dir(struct di *d, struct gi_fop *fop, const struct gi_
 /* One that did not end, under its locks: `rename` is a RENAME of that directory, which is never answered. 0: it has one name on all
  * subvolumes now, or errno. */
 int di_rename_dir_end(struct di *d, struct gi_fop *rename, const struct gi_gfid *gfid, int decides);
-/* A directory is renamed on the subvolumes of `mask` as `fop` says, or `back`. 0, or why one refused or could not be asked. *done: where it
- * has been renamed. */
+/* A directory is renamed on the subvolumes of `mask`, which have it, as `fop` says, or `back`. 0, or why one refused or could not be asked
+ * (ESTALE: where it goes is missing there). *done: where it has been renamed. */
 int di_rename_dir_on(struct di *d, struct gi_fop *fop, uint64_t mask, bool back, uint64_t *done);
 /* Where the directory of that gfid was found. */
 uint64_t di_found_of(const struct di_found *f, const struct gi_gfid *gfid);
@@ -441,6 +441,11 @@ int di_dir_sync(struct di *d, struct gi_fop *fop, const struct gi_loc *entry, un
 /* Makes it where it is missing, and brings attributes and layout in order. What is not done is left for the next lookup. */
 void di_heal_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, uint64_t missing,
                  uint64_t differ);
+/* The directory is on all subvolumes that have answered, as far as is known. */
+bool di_is_complete(const struct di *d, const struct gi_inode *dir);
+/* The subvolume a name belongs to. The directory it is in, and those above it, are made first where they are missing: what gets the name may be
+ * there. 0 or errno. */
+int di_hashed_complete(struct di *d, struct gi_fop *fop, struct gi_loc *loc, unsigned *hashed);
 /* Subvolumes have different directories of one name: one has lost with its power what another has not. Where the name belongs it is
  * decided. What others have goes, under the lock of the name, if nothing is in it. Whether any has gone. */
 bool di_clear_name(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, unsigned hashed);

@@ -435,3 +435,59 @@ di_heal_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const st
   }
   gi_loc_clear(&named);
 }
+
+/* ---- before something gets a name in one ---- */
+
+#define ABOVE 64 /* directories, one above the other, that are made at once; more are left for lookups */
+
+bool
+di_is_complete(const struct di *d, const struct gi_inode *dir)
+{
+  const struct di_layout *l = di_layout_known(d, dir);
+
+  for (unsigned i = 0; l && i < l->n; i++)
+    if (l->range[i].err == ENOENT)
+      return false;
+  return l != NULL;
+}
+
+/* Those above it first, from the first that may be missing: a directory is made under the name that it has there. */
+static void
+complete(struct di *d, struct gi_fop *fop, struct gi_inode *dir)
+{
+  struct gi_inode *line[ABOVE];
+  unsigned n = 0;
+
+  GI_ASSERT(dir);
+  for (struct gi_inode *i = gi_inode_ref(dir); i;) {
+    const struct di_inode *di = di_inode_of(d, i);
+
+    line[n++] = i;
+    i = n < ABOVE && di->name && !di_is_complete(d, i) ? gi_inode_find(d->x->graph, &di->parent) : NULL;
+  }
+  while (n-- > 0) {
+    if (!di_is_complete(d, line[n]))
+      GI_IGNORE(di_locate(d, fop, line[n])); /* what needs it fails */
+    gi_inode_unref(&line[n]);
+  }
+}
+
+int
+di_hashed_complete(struct di *d, struct gi_fop *fop, struct gi_loc *loc, unsigned *hashed)
+{
+  struct gi_inode *dir = gi_loc_parent(fop, loc);
+  const struct di_layout *l;
+  int err = di_layout_get(d, fop, dir, &l), h;
+
+  if (!err && !di_is_complete(d, dir)) {
+    complete(d, fop, dir);
+    err = di_layout_get(d, fop, dir, &l);
+  }
+  if (err)
+    return err;
+  h = di_hashed(d, l, loc->name);
+  if (h < 0)
+    return di_hole_err(d);
+  *hashed = (unsigned)h;
+  return 0;
+}

@@ -22,21 +22,16 @@ find_places(struct linking *k)
 {
   struct di *d = k->d;
   struct di_inode *i = di_inode_of(d, k->inode);
-  const struct di_layout *l;
-  int err = di_layout_get(d, k->fop, gi_loc_parent(k->fop, &k->fop->loc2), &l), hashed;
+  int err = di_hashed_complete(d, k->fop, &k->fop->loc2, &k->hashed);
 
   if (err)
     return err;
-  hashed = di_hashed(d, l, k->fop->loc2.name);
-  if (hashed < 0)
-    return di_hole_err(d);
   /* Last: while another question is under way it may be heard of it that it has moved. */
   err = di_index(d, i->cached) >= 0 ? 0 : di_locate(d, k->fop, k->inode);
   if (err)
     return err;
   if (di_index(d, i->cached) < 0)
     return EPERM; /* a directory */
-  k->hashed = (unsigned)hashed;
   k->child = (unsigned)di_index(d, i->cached);
   return 0;
 }

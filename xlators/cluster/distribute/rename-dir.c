@@ -25,9 +25,34 @@ unchanged(struct di *d, struct gi_fop *fop, const struct gi_iatt *src, unsigned 
   bool same;
 
   di_find(d, fop, &fop->loc, 1ull << first, &f);
-  same = di_found_of(&f, &src->gfid) == f.dir && !f.file && !f.linkto;
+  same = di_found_of(&f, &src->gfid) == f.dir && !f.absent && !f.file && !f.linkto;
   di_found_end(&f);
   return same;
+}
+
+/* Of subvolumes that say that it is missing: where it goes may be, on one that came later, and then that keeps the old name. Where it is missing
+ * itself a lookup makes it, under the new one. */
+static bool
+keeps_old_name(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, uint64_t mask)
+{
+  struct di_found f;
+  bool keeps;
+
+  di_find(d, fop, &fop->loc, mask, &f);
+  keeps = di_found_of(&f, gfid) || f.failed;
+  di_found_end(&f);
+  return keeps;
+}
+
+/* EAGAIN: it was not known that the directory is missing somewhere; ESTALE: it cannot be made there, as nobody knows its path: who has looked that
+ * up once more may try again. */
+static int
+looks_again(struct di *d, const struct gi_inode *into)
+{
+  int err = di_is_complete(d, into) ? EAGAIN : ESTALE;
+
+  di_layout_stale(d, into, di_layout_known(d, into));
+  return err;
 }
 
 /* *over: it has one name on all subvolumes, whatever became of it. */
@@ -46,7 +71,9 @@ rename_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigne
   if (err)
     return err;
   di_ask_copy(d, &ask, fop, di_all(d) & ~(1ull << first));
-  err = di_ask_refusal(&ask); /* where it is missing a lookup makes it, under the new name */
+  err = di_ask_refusal(&ask);
+  if (!err && ask.fan.failed && keeps_old_name(d, fop, gfid, ask.fan.failed))
+    err = looks_again(d, fop->loc2.parent);
   if (err && err != ENOTCONN)
     GI_IGNORE(di_rename_dir_on(d, fop, ask.fan.ok | 1ull << first, true, &done)); /* looked at below */
   if (err)

@@ -9,6 +9,7 @@
 
 #define N 4
 #define MOVED_GFID 21
+#define INTO_GFID 22
 #define NOTE KEY ".rename"
 
 enum place { OLD, NEW, NOWHERE };
@@ -20,12 +21,15 @@ struct holder {
   uint32_t noted; /* bytes; 0: none */
   int refuses;    /* errno of its next RENAME; 0: none */
   bool does;      /* and does it none the less: the answer is lost */
+  bool lacks;     /* the directory that the new name is in */
 };
 
 struct bench {
   struct fake_stack *s;
   struct holder h[N];
   char old[16], new[16];
+  char into[16];  /* where the directory is that has the new name … */
+  uint8_t parent; /* … which is this one */
   unsigned nkept;
   struct gi_fop *kept[4 * N]; /* all RENAMEs: a replica set needs their names after it has answered */
 };
@@ -42,6 +46,27 @@ say_moved(struct gi_fop *fop, struct holder *h)
 }
 
 static void
+say_into(struct gi_fop *fop, struct holder *h)
+{
+  if (h->lacks) {
+    gi_fop_fail(fop, ENOENT);
+    return;
+  }
+  say_dir(fop, h->part);
+  attr_of(&fop->rsp.stat, INTO_GFID, S_IFDIR | 0755);
+}
+
+static void
+make_into(struct gi_fop *fop, void *arg)
+{
+  struct holder *h = arg;
+
+  assert_string_equal(fop->loc.name, bench->into);
+  h->lacks = false;
+  say_into(fop, h);
+}
+
+static void
 say_lookup(struct gi_fop *fop, void *arg)
 {
   struct holder *h = arg;
@@ -50,6 +75,8 @@ say_lookup(struct gi_fop *fop, void *arg)
 
   if (!name && gfid->b[0] == DIR_GFID)
     say_dir(fop, h->part);
+  else if (name ? strcmp(name, bench->into) == 0 : gfid->b[0] == INTO_GFID)
+    say_into(fop, h);
   else if (!name ? h->at != NOWHERE : h->at != NOWHERE && strcmp(name, h->at == OLD ? bench->old : bench->new) == 0)
     say_moved(fop, h);
   else
@@ -67,7 +94,7 @@ do_rename(struct gi_fop *fop, void *arg)
   h->refuses = 0;
   assert_true(bench->nkept < GI_ARRAY_LEN(bench->kept));
   bench->kept[bench->nkept++] = gi_fop_ref(fop);
-  if (!err && h->at != from)
+  if (!err && (h->at != from || (h->lacks && from == OLD)))
     err = ENOENT;
   if (!err || h->does)
     h->at = from == OLD ? NEW : OLD;
@@ -104,6 +131,8 @@ bench_begin(struct bench *b)
   bench = b;
   strcpy(b->old, name_on(2, N));
   strcpy(b->new, name_on(1, N));
+  strcpy(b->into, other_name_on(0, N));
+  b->parent = DIR_GFID;
   for (unsigned i = 0; i < N; i++) {
     b->h[i].part = &parts[i];
     fake_script_always(b->s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_lookup, .arg = &b->h[i]});
@@ -118,7 +147,7 @@ rename_it(struct bench *b)
 {
   struct gi_fop *f = entry_fop(b->s, GI_FOP_RENAME, b->old);
 
-  gi_fop_set_entry(f, &f->loc2, fake_inode(b->s, DIR_GFID), b->new);
+  gi_fop_set_entry(f, &f->loc2, fake_inode(b->s, b->parent), b->new);
   fake_submit(b->s, f);
   return f->rsp.ret < 0 ? f->rsp.err : 0;
 }
@@ -132,14 +161,13 @@ look_up(struct bench *b, const char *name)
   return f->rsp.ret < 0 ? f->rsp.err : 0;
 }
 
-/* All have it under that name, without a note, and none has made it anew. */
+/* All have it under that name, without a note. */
 static void
-assert_settled(struct bench *b, enum place at)
+assert_named(struct bench *b, enum place at)
 {
   for (unsigned i = 0; i < N; i++) {
     assert_int_equal(b->h[i].at, at);
     assert_int_equal(b->h[i].noted, 0);
-    assert_int_equal(fake_count(b->s, i, GI_FOP_MKDIR), 0);
   }
   assert_int_equal(look_up(b, b->old), at == OLD ? 0 : ENOENT);
   assert_int_equal(look_up(b, b->new), at == NEW ? 0 : ENOENT);
@@ -150,6 +178,15 @@ assert_settled(struct bench *b, enum place at)
     assert_string_equal(b->kept[k]->loc2.name, back ? b->old : b->new);
     gi_fop_unref(b->kept[k]);
   }
+}
+
+/* And none has made it anew. */
+static void
+assert_settled(struct bench *b, enum place at)
+{
+  for (unsigned i = 0; i < N; i++)
+    assert_int_equal(fake_count(b->s, i, GI_FOP_MKDIR), 0);
+  assert_named(b, at);
 }
 
 static void
@@ -197,6 +234,53 @@ test_one_is_lost_in_the_middle(void **state)
   }
 }
 
+/* A new subvolume has the directory already, and not yet the one that it goes to: it would keep the old name. */
+static void
+test_one_lacks_where_it_goes(void **state)
+{
+  struct bench b;
+
+  bench_begin(&b);
+  b.parent = INTO_GFID;
+  b.h[3].lacks = true;
+  assert_int_equal(rename_it(&b), ESTALE); /* the kernel looks up all of the path then, and tries again */
+  assert_settled(&b, OLD);
+  fake_stack_free(b.s);
+}
+
+/* If it is known where that is, it is made there. */
+static void
+test_one_gets_where_it_goes(void **state)
+{
+  struct bench b;
+
+  bench_begin(&b);
+  b.parent = INTO_GFID;
+  assert_int_equal(look_up(&b, b.into), 0);
+  b.h[3].lacks = true;
+  fake_script_always(b.s, 3, GI_FOP_MKDIR, (struct fake_reply){.fill = make_into, .arg = &b.h[3]});
+  assert_int_equal(rename_it(&b), 0);
+  assert_false(b.h[3].lacks);
+  assert_named(&b, NEW);
+  fake_stack_free(b.s);
+}
+
+/* Somebody was killed in the middle. */
+static void
+test_one_lacks_where_it_was_to_go(void **state)
+{
+  struct bench b;
+
+  bench_begin(&b);
+  b.parent = INTO_GFID;
+  b.h[0].refuses = b.h[2].refuses = b.h[3].refuses = ENOTCONN;
+  assert_int_equal(rename_it(&b), ENOTCONN);
+  b.h[3].lacks = true;
+  look_up(&b, b.old);
+  assert_settled(&b, OLD);
+  fake_stack_free(b.s);
+}
+
 /* Of one who leaves no note: two of one gfid would hide what is in the first. */
 static void
 test_it_is_not_made_where_it_has_another_name(void **state)
@@ -241,6 +325,9 @@ main(void)
       cmocka_unit_test(test_all_rename),
       cmocka_unit_test(test_one_refuses),
       cmocka_unit_test(test_one_is_lost_in_the_middle),
+      cmocka_unit_test(test_one_lacks_where_it_goes),
+      cmocka_unit_test(test_one_gets_where_it_goes),
+      cmocka_unit_test(test_one_lacks_where_it_was_to_go),
       cmocka_unit_test(test_it_is_not_made_where_it_has_another_name),
       cmocka_unit_test(test_a_note_that_says_nothing_goes),
   };

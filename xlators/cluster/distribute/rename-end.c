@@ -31,6 +31,8 @@ di_rename_dir_on(struct di *d, struct gi_fop *fop, uint64_t mask, bool back, uin
   gi_dict_set_int(gi_fop_xdata(h), GI_DURABLE_KEY, 1);
   di_ask_copy(d, &ask, h, mask);
   err = di_ask_refusal(&ask);
+  if (!err && ask.fan.ok != mask)
+    err = ESTALE; /* it is there: where it goes is not */
   *done = ask.fan.ok;
   di_ask_end(&ask);
   gi_fop_unref(h);

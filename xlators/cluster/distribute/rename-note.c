@@ -160,21 +160,6 @@ read_note(struct note *n, const struct gi_fop *reply)
   return read_name(n, 0, first, strlen(first) + 1) && read_name(n, 1, second, strlen(second) + 1);
 }
 
-static int
-hashed_of(struct note *n, const struct gi_loc *loc, unsigned *hashed)
-{
-  const struct di_layout *l;
-  int err = di_layout_get(n->d, n->fop, loc->parent, &l), h;
-
-  if (err)
-    return err;
-  h = di_hashed(n->d, l, loc->name);
-  if (h < 0)
-    return di_hole_err(n->d);
-  *hashed = (unsigned)h;
-  return 0;
-}
-
 /* ---- under the locks ---- */
 
 static bool
@@ -294,9 +279,9 @@ settle(struct note *n)
   int err = n->dir ? 0 : di_lock(n->d, n->fop, &locks, DI_LOCK_MIGRATE, n->child, &object, NULL);
 
   if (!err)
-    err = hashed_of(n, &n->fop->loc, &n->src_hashed);
+    err = di_hashed_complete(n->d, n->fop, &n->fop->loc, &n->src_hashed);
   if (!err)
-    err = hashed_of(n, &n->fop->loc2, &n->dst_hashed);
+    err = di_hashed_complete(n->d, n->fop, &n->fop->loc2, &n->dst_hashed);
   if (!err)
     err = di_lock_names(n->d, n->fop, &locks, n->src_hashed, n->dst_hashed);
   if (!err && still_there(n))

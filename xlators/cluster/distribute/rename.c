@@ -42,27 +42,12 @@ struct moving {
 /* ---- who takes part ---- */
 
 static int
-hashed_of(struct moving *m, struct gi_loc *loc, unsigned *hashed)
-{
-  const struct di_layout *l;
-  int err = di_layout_get(m->d, m->fop, gi_loc_parent(m->fop, loc), &l), h;
-
-  if (err)
-    return err;
-  h = di_hashed(m->d, l, loc->name);
-  if (h < 0)
-    return di_hole_err(m->d);
-  *hashed = (unsigned)h;
-  return 0;
-}
-
-static int
 find_all(struct moving *m)
 {
-  int err = hashed_of(m, &m->fop->loc, &m->src_hashed);
+  int err = di_hashed_complete(m->d, m->fop, &m->fop->loc, &m->src_hashed);
 
   if (!err)
-    err = hashed_of(m, &m->fop->loc2, &m->dst_hashed);
+    err = di_hashed_complete(m->d, m->fop, &m->fop->loc2, &m->dst_hashed);
   if (!err)
     err = di_resolve(m->d, m->fop, &m->fop->loc, &m->src_cached, &m->src);
   if (err)
