@@ -322,17 +322,17 @@ mark_again(struct move *m)
   return err ? err : mark(m);
 }
 
-/* EAGAIN: somebody has changed the mode of the source, and with it the marks, which are made anew. */
+/* EAGAIN: somebody has changed the mode of the source, and with it the marks, which are made anew; or other attributes, again and again. */
 static int
 become_the_file(struct move *m)
 {
-  int err;
+  int err = EAGAIN;
 
-  do {
+  for (unsigned i = 0; err == EAGAIN && (i == 0 || m->marked) && i < DI_ATTEMPTS; i++) {
     err = switch_over(m);
     if (!err)
       err = see_whether_changed(m);
-  } while (err == EAGAIN && m->marked);
+  }
   if (err == EAGAIN) {
     m->dressed = true;
     err = mark_again(m);

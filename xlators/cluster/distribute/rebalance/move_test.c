@@ -149,6 +149,7 @@ static struct {
   uint32_t mode, gid, target_mode, target_gid;
   bool named; /* its target, by the source */
   enum { NOBODY, OWNER_GROUP, OWNER_MODE } change;
+  bool always; /* the group, whenever the target becomes the file */
 } changing;
 
 static void
@@ -190,17 +191,28 @@ keep_target(struct gi_fop *fop, void *arg)
   if (changing.target_mode == GI_LINKTO_MODE)
     return;
   if (changing.change == OWNER_GROUP)
-    changing.gid = 7;
+    changing.gid = changing.always ? changing.gid + 1 : 7;
   if (changing.change == OWNER_MODE)
     changing.mode = 0600; /* and with it the marks are gone */
-  changing.change = NOBODY;
+  if (!changing.always)
+    changing.change = NOBODY;
+}
+
+static void
+script_both(struct fake_stack *s)
+{
+  static const unsigned number[] = {0, 1};
+
+  for (unsigned i = 0; i < 2; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_both, .arg = (void *)(uintptr_t)&number[i]});
+  fake_script_always(s, 0, GI_FOP_SETXATTR, (struct fake_reply){.fill = name_source});
+  fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = keep_source});
+  fake_script_always(s, 1, GI_FOP_SETATTR, (struct fake_reply){.fill = keep_target});
 }
 
 static void
 test_what_changes_while_the_target_becomes_the_file(void **state)
 {
-  static const unsigned number[] = {0, 1};
-
   (void)state;
   for (unsigned k = 0; k < 2 * (OWNER_MODE + 1); k++) {
     struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 2);
@@ -212,11 +224,7 @@ test_what_changes_while_the_target_becomes_the_file(void **state)
     changing.mode = changing.named ? 0644 | DI_MOVING : 0644;
     changing.target_mode = changing.named ? 0644 : GI_LINKTO_MODE;
     changing.change = change;
-    for (unsigned i = 0; i < 2; i++)
-      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_both, .arg = (void *)(uintptr_t)&number[i]});
-    fake_script_always(s, 0, GI_FOP_SETXATTR, (struct fake_reply){.fill = name_source});
-    fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = keep_source});
-    fake_script_always(s, 1, GI_FOP_SETATTR, (struct fake_reply){.fill = keep_target});
+    script_both(s);
     gi_task_start(s->x->reactor, move, &r);
     fake_settle(s);
     assert_int_equal(r.moved, 1);
@@ -225,6 +233,27 @@ test_what_changes_while_the_target_becomes_the_file(void **state)
     assert_int_equal(changing.target_gid, change == OWNER_GROUP ? 7 : 0);
     fake_stack_free(s);
   }
+}
+
+/* Somebody gives the file away again and again: it stays where it is, and the target is a linkto file. */
+static void
+test_owners_that_change_all_the_time(void **state)
+{
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 2);
+  struct di_reb r = {.d = di_of(s->x)};
+
+  memset(&changing, 0, sizeof(changing));
+  changing.mode = 0644;
+  changing.target_mode = GI_LINKTO_MODE;
+  changing.change = OWNER_GROUP;
+  changing.always = true;
+  script_both(s);
+  gi_task_start(s->x->reactor, move, &r);
+  fake_settle(s);
+  assert_int_equal(r.moved, 0);
+  assert_int_equal(changing.mode, 0644);
+  assert_int_equal(changing.target_mode, GI_LINKTO_MODE);
+  fake_stack_free(s);
 }
 
 static void
@@ -700,6 +729,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_target_has_its_times_before_it_is_the_file),
       cmocka_unit_test(test_what_changes_while_the_target_becomes_the_file),
+      cmocka_unit_test(test_owners_that_change_all_the_time),
       cmocka_unit_test(test_marks_of_another_are_no_mode),
       cmocka_unit_test(test_file_that_was_renamed_is_met_by_another_walk),
       cmocka_unit_test(test_a_layout_that_is_exchanged_later),
