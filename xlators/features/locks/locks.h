@@ -123,7 +123,7 @@ struct lk_inode {
   uint32_t walking;       /* somebody walks the domains and calls out: none may be freed */
   bool setgid_mandatory;  /* set-gid without group execute: the mark of mandatory mode `file` */
   bool fenced;            /* carries the enforcement marker */
-  bool moved;             /* to another brick: POSIX locks are refused */
+  bool moved;             /* to another brick: POSIX locks are refused, and other modes */
   struct gi_list domains; /* struct lk_domain */
   struct gi_list posix;   /* struct lk_posix, granted */
   struct gi_list posix_blocked;
@@ -272,7 +272,7 @@ bool lk_mandatory_wants(struct gi_xlator *x, struct gi_fop *fop);
 void lk_mandatory_learn(struct gi_xlator *x, struct gi_fop *fop);
 
 /* ---- locks-moved.c ---- */
-gi_fop_fn lk_moved_setattr;
+gi_fop_fn lk_moved_setattr, lk_moved_truncate;
 void lk_moved_failed(struct gi_xlator *x, struct gi_fop *fop);
 
 /* ---- locks-clear.c ---- */
