@@ -251,6 +251,7 @@ open_there(struct di *d, struct gi_fop *fop, struct gi_fd *fd, struct gi_xlator 
     return ENOTCONN;
   di_fd_of(d, fd)->opening = true;
   h = di_helper(fop, GI_FOP_OPEN); /* whoever has it open may go on, whatever its mode is now */
+  h->caller.stamps = 0;
   gi_fop_set_fd(h, fd);
   h->args.flags = (uint32_t)fd->flags & ~(uint32_t)(O_CREAT | O_EXCL | O_TRUNC);
   err = di_do_drop(d, h, (unsigned)k);

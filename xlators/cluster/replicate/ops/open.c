@@ -133,7 +133,10 @@ open_send(struct rep *rep, struct gi_fop *fop)
   {
     struct gi_fop *child = gi_fan_child(fop, (rf->content >> i) & 1 ? fop->xdata : rest);
 
-    child->args.flags &= ~(uint32_t)O_TRUNC;
+    if (fop->args.flags & O_TRUNC) { /* what moves the times comes afterwards, under a lock and a mark */
+      child->args.flags &= ~(uint32_t)O_TRUNC;
+      child->caller.stamps = 0;
+    }
     gi_fan_send(fan, child, i, 0);
   }
   gi_dict_unref(&rest);
@@ -303,6 +306,7 @@ rep_late_open(struct rep *rep, struct gi_fop *fop, void (*resume)(struct gi_fop 
     struct gi_fop *open = gi_fop_helper(fop, GI_FOP_OPEN);
 
     gi_fop_set_fd(open, fd);
+    open->caller.stamps = 0; /* those are of what is done with it */
     open->args.flags = (uint32_t)fd->flags & ~(uint32_t)(O_CREAT | O_EXCL | O_TRUNC);
     gi_fan_send(&rf->fan, open, i, 0);
   }

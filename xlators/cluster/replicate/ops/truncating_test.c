@@ -99,10 +99,20 @@ test_open_truncates_elsewhere(void **state)
   rig_free_clean(r);
 }
 
-/* A brick that does not know it, or is away: what has been opened is truncated then. */
+static void
+note_stamps(struct brick *b, struct gi_fop *fop, void *arg)
+{
+  uint8_t *stamps = arg;
+
+  stamps[fop->kind] = (uint8_t)fop->caller.stamps;
+}
+
+/* A brick that does not know it, or is away: what has been opened is truncated then. Only that moves the times, under the lock and the
+ * mark. */
 static void
 test_open_then_truncate(void **state)
 {
+  static uint8_t stamps[GI_FOP_MAX];
   struct rig *r = rig_of_ours();
   struct gi_fd *fd;
   struct gi_fop *f = open_truncating(r, &fd);
@@ -112,9 +122,14 @@ test_open_then_truncate(void **state)
   fake_settle(r->s);
   rig_run(r, rig_loc(r, GI_FOP_LOOKUP, 5));
   rig_forget(r);
+  r->brick[0].hook = note_stamps;
+  r->brick[0].hook_arg = stamps;
+  f->caller.stamps = GI_STAMP_CTIME | GI_STAMP_MTIME;
   rig_run(r, f);
   rig_done(f, 0, 0);
   rig_log_all(r, "OPEN ( L:0 X:d+1 ) FTRUNCATE");
+  assert_int_equal(stamps[GI_FOP_OPEN], 0);
+  assert_int_equal(stamps[GI_FOP_FTRUNCATE], GI_STAMP_CTIME | GI_STAMP_MTIME);
   rig_free(r);
 }
 

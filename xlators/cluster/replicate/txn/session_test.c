@@ -464,6 +464,12 @@ old_answers_do_not_restore_trust(void **state)
 }
 
 static void
+opens_move_no_times(struct brick *b, struct gi_fop *fop, void *arg)
+{
+  assert_true(fop->kind != GI_FOP_OPEN || !fop->caller.stamps);
+}
+
+static void
 late_open_on_a_child_that_came_back(void **state)
 {
   struct rig *r = rig_new(NULL);
@@ -475,7 +481,10 @@ late_open_on_a_child_that_came_back(void **state)
   fd = rig_open(r, 5);
   rig_up(r, 2);
   rig_forget(r);
-  rig_run(r, f = rig_write(r, fd, 0, 10));
+  r->brick[2].hook = opens_move_no_times;
+  f = rig_write(r, fd, 0, 10);
+  f->caller.stamps = GI_STAMP_CTIME | GI_STAMP_MTIME;
+  rig_run(r, f);
   rig_done(f, 10, 0);
   rig_log(r, 2, "OPEN L:0 X:d+1 WRITE");
   rig_log(r, 0, "L:0 X:d+1 WRITE");
