@@ -309,7 +309,8 @@ int di_ask_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsi
 /* It is no longer on the subvolume `left` (NULL: wherever it was). 0: the inode knows where it is, by this or by another operation.
  * EALREADY: it is there all the same; else why it is not found, ESTALE if it is nowhere. */
 int di_find_again(struct di *d, struct gi_fop *fop, struct gi_inode *inode, const struct gi_xlator *left);
-/* Attributes that a file which moves is given last, for they go with its mode or are the times': from `source` to `child`. 0 or errno. */
+/* Attributes that a file which moves is given last, for they go with its mode or are the times': from `source` to `child`. 0 or errno; EAGAIN: they
+ * are changed all the time. */
 int di_last_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child);
 /* What a reply tells of the file's mode is what its owner gave it. */
 void di_hide_marks(struct gi_fop *fop, const struct gi_gfid *gfid);
@@ -318,6 +319,24 @@ void di_opened(struct di *d, struct gi_fd *fd, struct gi_xlator *child);
 bool di_ready_at(const struct di *d, struct gi_fop *fop, const struct gi_xlator *child);
 di_task_fn di_reopen;
 gi_fop_fn di_file_done, di_xattrop;
+
+/* ---- extended attributes of two subvolumes (xattrs.c); on a task ---- */
+
+/* Which ones: those of a listing that `takes` says, and those of the names, up to NULL. */
+struct di_xattrs {
+  bool (*takes)(const struct di *d, const char *name);
+  const char *const *named;
+  bool rebalance; /* the bricks are told that it is one who changes them */
+};
+/* What `child` has of them. 0 or errno; *list is the caller's in any case. */
+int di_xattrs_list(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, const struct di_xattrs *set,
+                   struct gi_dict **list);
+/* `child` has those of `want` and no others. 0 or errno; *differed: it had not. */
+int di_xattrs_give(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, const struct di_xattrs *set,
+                   const struct gi_dict *want, bool *differed);
+/* `to` has what `from` has, while others change both. 0 or errno; EAGAIN: they were not found the same often enough. */
+int di_xattrs_agree(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned from, unsigned to,
+                    const struct di_xattrs *set);
 
 /* ---- new names (entry.c) ---- */
 

@@ -13,7 +13,7 @@
 
 /* What all subvolumes have in common; the rest is each one's own. */
 static bool
-common(const char *key)
+common(const struct di *d, const char *key)
 {
   static const char *const prefix[] = {"user.", "system.posix_acl_", "security."};
 
@@ -21,65 +21,6 @@ common(const char *key)
     if (strncmp(key, prefix[i], strlen(prefix[i])) == 0)
       return true;
   return false;
-}
-
-/* The common attributes on one subvolume; NULL and *err if it cannot say. The caller's. */
-static struct gi_dict *
-list_common(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, int *err)
-{
-  struct gi_fop *h = di_helper(fop, GI_FOP_GETXATTR);
-  struct gi_dict *all = NULL;
-
-  h->loc.gfid = *gfid;
-  *err = di_do(d, h, child);
-  if (!*err) {
-    all = gi_dict_new();
-    for (uint32_t i = 0; i < gi_dict_count(h->rsp.dict); i++) {
-      const struct gi_pair *p = gi_dict_at(h->rsp.dict, i);
-      const uint8_t *bytes;
-      uint32_t len;
-
-      if (common(p->key) && gi_pair_bytes(p, &bytes, &len))
-        gi_dict_set_bin(all, p->key, bytes, len);
-    }
-  }
-  gi_fop_unref(h);
-  return all;
-}
-
-static int
-set_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, struct gi_dict *want)
-{
-  struct gi_fop *h;
-
-  GI_ASSERT(want && child < d->n);
-  if (gi_dict_count(want) == 0)
-    return 0;
-  h = di_own_fop(fop, GI_FOP_SETXATTR, gfid);
-  h->args.dict = gi_dict_ref(want);
-  return di_do_drop(d, h, child);
-}
-
-static int
-remove_others(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, const struct gi_dict *want)
-{
-  int err;
-  struct gi_dict *has = list_common(d, fop, gfid, child, &err);
-
-  for (uint32_t i = 0; !err && i < gi_dict_count(has); i++) {
-    const char *key = gi_dict_at(has, i)->key;
-    struct gi_fop *h;
-
-    if (gi_dict_get(want, key))
-      continue;
-    h = di_helper(fop, GI_FOP_REMOVEXATTR);
-    h->loc.gfid = *gfid;
-    h->args.name = gi_fop_strdup(h, key, strlen(key));
-    err = di_do_drop(d, h, child);
-    err = err == ENODATA ? 0 : err;
-  }
-  gi_dict_unref(&has);
-  return err;
 }
 
 int
@@ -99,17 +40,13 @@ di_mark(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned c
 void
 di_heal_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned from, uint64_t to, int32_t mark)
 {
-  int err;
-  struct gi_dict *want = list_common(d, fop, gfid, from, &err);
+  static const struct di_xattrs set = {.takes = common};
+  struct gi_dict *want;
+  bool differed;
+  int err = di_xattrs_list(d, fop, gfid, from, &set, &want);
 
   GI_ASSERT(from < d->n && !(to >> from & 1));
-  di_foreach(i, to)
-  {
-    if (!err)
-      err = set_all(d, fop, gfid, (unsigned)i, want);
-    if (!err)
-      err = remove_others(d, fop, gfid, (unsigned)i, want);
-  }
+  di_foreach(i, to) if (!err) err = di_xattrs_give(d, fop, gfid, (unsigned)i, &set, want, &differed);
   if (!err && mark)
     err = di_mark(d, fop, gfid, from, (int32_t)(0u - (uint32_t)mark)); /* the smallest number has no other sign */
   gi_dict_unref(&want);

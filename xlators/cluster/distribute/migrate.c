@@ -16,6 +16,7 @@
 
 #define TRIES 3
 #define MODE_KEY "dht-get-mode-in-xattr"
+#define ACL_KEY "system.posix_acl_access"
 #define TARGET_LIFE GI_NSEC_PER_SEC
 #define MODE_WAIT (10 * GI_NSEC_PER_MSEC)
 #define MODE_WAITS 100 /* then who moved it was killed: the source counts */
@@ -80,32 +81,32 @@ still_unfinished(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, u
   return unfinished;
 }
 
+/* Others may give it that meanwhile. */
+static int
+bring_mdata(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child)
+{
+  static const char *const name[] = {"trusted.glusterfs.mdata", NULL};
+  static const struct di_xattrs set = {.named = name, .rebalance = true};
+  struct gi_dict *all;
+  bool differed;
+  int err = di_xattrs_list(d, fop, gfid, source, &set, &all);
+
+  /* Not every file has it, nor does every brick tell it. */
+  err = !err && gi_dict_count(all) > 0 ? di_xattrs_give(d, fop, gfid, child, &set, all, &differed) : 0;
+  gi_dict_unref(&all);
+  return err;
+}
+
 int
 di_last_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child)
 {
-  static const char *const keys[] = {"system.posix_acl_access", "trusted.glusterfs.mdata"};
-  struct gi_dict *all = gi_dict_new();
-  struct gi_fop *h;
-  const void *value;
-  uint32_t len;
+  static const char *const name[] = {ACL_KEY, NULL};
+  static const struct di_xattrs set = {.named = name, .rebalance = true};
+  int err;
 
   GI_ASSERT(source != child);
-  for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++) {
-    h = di_helper(fop, GI_FOP_GETXATTR);
-    h->loc.gfid = *gfid;
-    h->args.name = keys[i];
-    if (di_do(d, h, source) == 0 && gi_dict_get_bin(h->rsp.dict, keys[i], &value, &len)) /* not every file has them */
-      gi_dict_set_bin(all, keys[i], value, len);
-    gi_fop_unref(h);
-  }
-  if (gi_dict_count(all) == 0) {
-    gi_dict_unref(&all);
-    return 0;
-  }
-  h = di_own_fop(fop, GI_FOP_SETXATTR, gfid);
-  h->caller.pid = GI_PID_REBALANCE;
-  h->args.dict = all;
-  return di_do_drop(d, h, child);
+  err = di_xattrs_agree(d, fop, gfid, source, child, &set);
+  return err ? err : bring_mdata(d, fop, gfid, source, child);
 }
 
 /* What is given to the file after its mode: who was killed may not have come to that. */
@@ -416,6 +417,24 @@ name_target(struct gi_fop *h)
   gi_fd_unref(&fd);
 }
 
+static bool
+gives_acl(const struct gi_fop *fop)
+{
+  return (fop->kind == GI_FOP_SETXATTR || fop->kind == GI_FOP_FSETXATTR) && gi_dict_get(fop->args.dict, ACL_KEY);
+}
+
+/* What the source had, or had not, the target may have otherwise: its own attributes it gets at last. */
+static int
+repeat_xattr(struct di *d, struct gi_fop *h, unsigned target)
+{
+  int err;
+
+  if (h->kind == GI_FOP_SETXATTR || h->kind == GI_FOP_FSETXATTR)
+    h->args.flags = 0;
+  err = di_do_drop(d, h, target);
+  return err == ENODATA ? 0 : err;
+}
+
 /* The change is made on the target as well, as root: the source has allowed it, and the target has a linkto file's mode. 0, or why not. */
 static int
 repeat(struct di *d, struct gi_fop *fop, unsigned target)
@@ -423,15 +442,12 @@ repeat(struct di *d, struct gi_fop *fop, unsigned target)
   struct gi_fop *h;
 
   GI_ASSERT(d->x->children[target] != di_fop_of(fop, d)->to);
-  /* Its mode says that it is no file yet; it gets the file's when it becomes that. */
-  if (gi_dict_get(fop->args.dict, "system.posix_acl_access"))
-    return 0;
   h = gi_fop_child(fop);
   h->caller.uid = h->caller.gid = 0;
   gi_caller_detach(&h->caller);
   h->args.valid &= ~GI_SET_MODE;
   name_target(h);
-  return di_do_drop(d, h, target);
+  return repeat_xattr(d, h, target);
 }
 
 void
@@ -526,13 +542,14 @@ ask_both(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned chil
 }
 
 /* The mode was set on a file that was on the move, and took the marks away, or on what a move has left. Who moves it sees the first, unless the
- * target has become the file by then: so that is waited for, until the source is what is left, or the marks are there again. */
+ * target has become the file by then: so that is waited for, until the source is what is left, or the marks are there again. An ACL is a mode
+ * too, which leaves the marks; and as the mode of the target says whether that is the file yet it is not set there before. */
 static enum gi_verdict
 after_mode(struct di *d, struct gi_fop *fop)
 {
   struct di_fop *df = di_fop_of(fop, d);
   struct gi_inode *inode = gi_fop_inode(fop);
-  bool left = gi_has_linkto_mode(df->first->rsp.pre.mode), named, file;
+  bool left = gi_has_linkto_mode(df->first->rsp.pre.mode), acl = gives_acl(fop), named, file;
   struct gi_fop *h;
   uint32_t mode;
 
@@ -552,11 +569,14 @@ after_mode(struct di *d, struct gi_fop *fop)
     }
     if (named && gi_has_linkto_mode(mode))
       return after_moved(d, fop);
-    if (!named || !file || (mode & DI_MOVING) == DI_MOVING)
+    if (!named || !file || (!acl && (mode & DI_MOVING) == DI_MOVING))
       break;
     gi_task_sleep(d->x->reactor, MODE_WAIT);
   }
-  return as_it_was(d, fop);
+  as_it_was(d, fop);
+  if (acl && named)
+    di_hide_marks(fop, &inode->gfid);
+  return GI_ANSWERED;
 }
 
 static enum gi_verdict
@@ -612,6 +632,15 @@ sets_mode(const struct gi_fop *fop)
   return (fop->kind == GI_FOP_SETATTR || fop->kind == GI_FOP_FSETATTR) && fop->args.valid & GI_SET_MODE;
 }
 
+/* What it has set is a mode of the source alone, where there are two. */
+static bool
+set_mode_of_source(const struct gi_fop *fop, const struct gi_iatt *now)
+{
+  if (sets_mode(fop))
+    return on_the_move(&fop->rsp.pre) && !on_the_move(now);
+  return gives_acl(fop) && (on_the_move(&fop->rsp.pre) || on_the_move(now));
+}
+
 /* What was copied into a file that moves must get to where that goes, and what was copied from one that has moved may be old. The ranges do
  * not overlap, so it may be done again. */
 static enum gi_verdict
@@ -651,7 +680,7 @@ di_file_done(struct gi_xlator *x, struct gi_fop *fop)
     size_locked(d, fop);
   a = fop->kind == GI_FOP_XATTROP || fop->kind == GI_FOP_FXATTROP ? attr_of_xattrop(fop, &told)
                                                                   : gi_reply_attr(fop, GI_OF_OBJECT);
-  if (sets_mode(fop) && on_the_move(&fop->rsp.pre) && !on_the_move(a) && df->tries < TRIES)
+  if (set_mode_of_source(fop, a) && df->tries < TRIES)
     return think(d, fop, after_mode);
   if (!a || !(a->mode & S_ISVTX) || !S_ISREG(a->mode))
     return GI_PASS;

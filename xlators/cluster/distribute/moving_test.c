@@ -4,6 +4,8 @@
  */
 #include "xlators/cluster/distribute/spread-fixture.h"
 
+#include <sys/xattr.h>
+
 /* ---- files on the move ---- */
 
 static void
@@ -602,6 +604,95 @@ test_a_mode_follows_when_it_has_moved(void **state)
   }
 }
 
+/* ---- extended attributes and ACLs ---- */
+
+#define ACL "system.posix_acl_access"
+
+static uint32_t flags_there;
+
+static void
+see_flags(struct gi_fop *fop, void *arg)
+{
+  flags_there = fop->args.flags;
+}
+
+static struct gi_fop *
+xattr_fop(struct fake_stack *s, enum gi_fop_kind kind, const char *name)
+{
+  struct gi_fop *f = fake_fop(s, kind);
+
+  gi_loc_set_inode(&f->loc, fake_inode(s, FILE_GFID));
+  f->args.name = name;
+  if (kind == GI_FOP_SETXATTR) {
+    f->args.dict = gi_dict_new();
+    gi_dict_set_bin(f->args.dict, name, "value", 5);
+  }
+  return f;
+}
+
+/* The target gets them when it is about to become the file. */
+static void
+test_attributes_that_the_target_lacks_are_no_error(void **state)
+{
+  struct fake_stack *s = stack_with_dir(2, 0);
+  char *to = s->x->children[1]->name;
+  struct gi_fop *f = xattr_fop(s, GI_FOP_REMOVEXATTR, "user.plain");
+
+  open_file_on(s, 0);
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moving, .arg = to});
+  fake_script_always(s, 0, GI_FOP_REMOVEXATTR, (struct fake_reply){.fill = say_moving, .arg = to});
+  fake_script_always(s, 0, GI_FOP_SETXATTR, (struct fake_reply){.fill = say_moving, .arg = to});
+  fake_script(s, 1, GI_FOP_REMOVEXATTR, (struct fake_reply){.ret = -1, .err = ENODATA});
+  fake_script(s, 1, GI_FOP_SETXATTR, (struct fake_reply){.fill = see_flags});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(fake_count(s, 1, GI_FOP_REMOVEXATTR), 1);
+
+  f = xattr_fop(s, GI_FOP_SETXATTR, "user.plain");
+  f->args.flags = XATTR_REPLACE;
+  flags_there = UINT32_MAX;
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(flags_there, 0);
+  fake_stack_free(s);
+}
+
+static unsigned looks_left; /* until the source is what the move has left */
+
+static void
+say_moving_for_a_while(struct gi_fop *fop, void *arg)
+{
+  if (looks_left == 0) {
+    say_moved(fop, arg);
+    return;
+  }
+  looks_left--;
+  say_moving(fop, arg);
+}
+
+/* When the target is the file already, and the source not yet what is left of it, nobody else brings it there. */
+static void
+test_an_acl_follows_when_it_has_moved(void **state)
+{
+  for (unsigned there = 0; there < 2; there++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    char *from = s->x->children[0]->name, *to = s->x->children[1]->name;
+    struct gi_fop *f = xattr_fop(s, GI_FOP_SETXATTR, ACL);
+
+    open_file_on(s, 0);
+    looks_left = 3;
+    fake_script_always(s, 0, GI_FOP_SETXATTR, (struct fake_reply){.fill = say_moving, .arg = to});
+    fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moving_for_a_while, .arg = to});
+    fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = there ? say_file : say_linkto, .arg = from});
+    fake_submit(s, f);
+    fake_wait(s, 100 * GI_NSEC_PER_MSEC);
+    assert_int_equal(f->rsp.ret, 0);
+    assert_int_equal(f->rsp.post.mode & DI_MOVING, 0);
+    assert_int_equal(fake_count(s, 1, GI_FOP_SETXATTR), there);
+    fake_stack_free(s);
+  }
+}
+
 int
 main(void)
 {
@@ -623,6 +714,8 @@ main(void)
       cmocka_unit_test(test_a_lock_of_the_size_that_is_left_behind_is_told_and_given_back),
       cmocka_unit_test(test_a_move_is_finished_when_nobody_has_a_lock),
       cmocka_unit_test(test_a_mode_follows_when_it_has_moved),
+      cmocka_unit_test(test_attributes_that_the_target_lacks_are_no_error),
+      cmocka_unit_test(test_an_acl_follows_when_it_has_moved),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -266,67 +266,17 @@ is_private(const struct di *d, const char *name)
   return strncmp(name, d->layout_key, strlen(d->layout_key)) == 0;
 }
 
-static void
-take(struct gi_dict *to, const struct gi_dict *from, const char *name)
+static bool
+goes_along(const struct di *d, const char *name)
 {
-  const void *value;
-  uint32_t len;
-
-  if (gi_dict_get_bin(from, name, &value, &len))
-    gi_dict_set_bin(to, name, value, len);
-}
-
-static int
-get_named(struct di_reb_file *f, const char *name, struct gi_dict *to)
-{
-  struct gi_fop *fop = di_helper(f->r->base, GI_FOP_GETXATTR);
-
-  fop->loc.gfid = f->gfid;
-  fop->args.name = name;
-  int err = di_do(f->r->d, fop, f->from);
-
-  if (!err)
-    take(to, fop->rsp.dict, name);
-  gi_fop_unref(fop);
-  return !err && !gi_dict_get(to, name) ? ENODATA : err;
-}
-
-static int
-get_all(struct di_reb_file *f, struct gi_dict *to)
-{
-  struct gi_fop *fop = di_helper(f->r->base, GI_FOP_GETXATTR);
-  int err;
-
-  fop->loc.gfid = f->gfid;
-  err = di_do(f->r->d, fop, f->from);
-  for (uint32_t i = 0; !err && fop->rsp.dict && i < gi_dict_count(fop->rsp.dict); i++) {
-    const struct gi_pair *p = gi_dict_at(fop->rsp.dict, i);
-    const uint8_t *value;
-    uint32_t len;
-
-    if (gi_pair_bytes(p, &value, &len) && !is_private(f->r->d, p->key) && strncmp(p->key, "system.posix_acl", 16) != 0)
-      gi_dict_set_bin(to, p->key, value, len);
-  }
-  gi_fop_unref(fop);
-  return err;
+  return !is_private(d, name) && strncmp(name, "system.posix_acl", 16) != 0;
 }
 
 int
 di_reb_xattrs(struct di_reb_file *f)
 {
-  struct gi_dict *d = gi_dict_new();
-  struct gi_fop *fop;
-  int err = get_all(f, d);
+  static const char *const named[] = {DI_REB_BLOCK_KEY, DI_REB_SIZE_KEY, NULL};
+  const struct di_xattrs set = {.takes = goes_along, .named = f->blocks ? named : NULL, .rebalance = true};
 
-  if (!err && f->blocks)
-    err = get_named(f, DI_REB_BLOCK_KEY, d);
-  if (!err && f->blocks)
-    err = get_named(f, DI_REB_SIZE_KEY, d);
-  if (err || gi_dict_count(d) == 0) {
-    gi_dict_unref(&d);
-    return err;
-  }
-  fop = di_own_fop(f->r->base, GI_FOP_SETXATTR, &f->gfid);
-  fop->args.dict = d;
-  return di_do_drop(f->r->d, fop, f->to);
+  return di_xattrs_agree(f->r->d, f->r->base, &f->gfid, f->from, f->to, &set);
 }

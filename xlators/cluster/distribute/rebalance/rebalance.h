@@ -137,7 +137,7 @@ int di_reb_freeze(struct di_reb_file *f);
 void di_reb_thaw(struct di_reb_file *f);
 #define DI_REB_SIZE_KEY "trusted.glusterfs.shard.file-size"
 #define DI_REB_BLOCK_KEY "trusted.glusterfs.shard.block-size"
-int di_reb_xattrs(struct di_reb_file *f); /* all but those of di_last_xattrs */
+int di_reb_xattrs(struct di_reb_file *f); /* all but those of di_last_xattrs; EAGAIN as there */
 int di_reb_truncate(struct di_reb *r, const struct gi_gfid *gfid, unsigned child, uint64_t size);
 
 /* ---- pace.c ---- */
