@@ -55,7 +55,7 @@ struct di {
   uint32_t magic;
   struct gi_xlator *x;
   unsigned n; /* subvolumes */
-  char *layout_key, *linkto_key, *mds_key, *note_key;
+  char *layout_key, *linkto_key, *mds_key, *note_key, *mode_key;
   char *commit_key, *committed_key; /* the volume's commit hash at the root: of a rebalance of GlusterFS, and after ours */
   char *size_domain;                /* of the locks that keep the sizes of files in blocks: the name of features/shard above */
   struct di_munge munge;
@@ -296,6 +296,13 @@ bool di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_d
 /* A lookup's reply of a file that has arrived on a subvolume, but whose source is none the less still a file: who moved it was killed. Then
  * the source becomes a linkto file, or a name that is removed would show again. */
 bool di_is_unfinished(const struct di *d, const struct gi_fop *reply);
+/* A lookup's reply of the source of a move that did not end, whose mode was set since, which took the bits away: it counts, whatever its target
+ * looks like, for what is done to it is not done there any more. The attribute that keeps its mode tells it from the target. */
+bool di_lost_marks(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata);
+/* With its marks, or without. */
+bool di_is_source(const struct di *d, const struct gi_fop *reply);
+/* Under the lock of moves: it loses the rest of its marks, and what was to become its copy is a linkto file. 0 or errno. */
+int di_take_back(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned target);
 bool di_tells_unfinished(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata);
 /* `wait`: if somebody is about to finish it, or has the lock of the size at the source. EALREADY: it is finished, or nothing says from where
  * it comes. EAGAIN: somebody is at it, or users have locks there. With that and any other errno *source counts, if it has the file still. */

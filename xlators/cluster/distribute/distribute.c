@@ -108,6 +108,7 @@ make_keys(struct di *d)
   d->commit_key = gi_asprintf("%s.commithash", prefix);
   d->committed_key = gi_asprintf("%s.committed", prefix);
   d->note_key = gi_asprintf("%s.rename", prefix);
+  d->mode_key = gi_asprintf("%s.mode", prefix);
 }
 
 /* VOLUME-dht stands under VOLUME-shard. */
@@ -133,6 +134,7 @@ di_free(struct gi_xlator *x)
   gi_free(d->commit_key);
   gi_free(d->committed_key);
   gi_free(d->note_key);
+  gi_free(d->mode_key);
   gi_free(d->size_domain);
   d->magic = 0;
   gi_free(d);

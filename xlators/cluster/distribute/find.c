@@ -19,6 +19,7 @@ di_add_keys(const struct di *d, struct gi_dict *xdata)
   gi_dict_set_int(xdata, d->layout_key, DI_LAYOUT_BYTES);
   gi_dict_set_int(xdata, d->mds_key, 4);
   gi_dict_set_int(xdata, d->note_key, 1024);
+  gi_dict_set_int(xdata, d->mode_key, 16);
   gi_dict_del(xdata, "gfid-req"); /* a subvolume would give it to an object that has none, perhaps the wrong one */
 }
 
@@ -32,7 +33,8 @@ di_add_root_keys(const struct di *d, struct gi_dict *xdata)
 void
 di_strip_keys(const struct di *d, struct gi_fop *fop)
 {
-  const char *const keys[] = {d->linkto_key, d->layout_key, d->mds_key, d->commit_key, d->committed_key, d->note_key};
+  const char *const keys[] = {d->linkto_key,    d->layout_key, d->mds_key, d->commit_key,
+                              d->committed_key, d->note_key,   d->mode_key};
 
   for (size_t i = 0; i < GI_ARRAY_LEN(keys); i++)
     if (gi_dict_get(fop->rsp.xdata, keys[i]))
@@ -125,11 +127,11 @@ di_found_end(struct di_found *f)
   di_ask_end(&f->ask);
 }
 
-/* It is on its way to a copy that has become the file already, and whoever moved it was killed. */
+/* It is on its way to a copy that has become the file already, and whoever moved it was killed; or it was. */
 static bool
 counts_still(const struct di *d, const struct di_found *f, const struct gi_fop *reply)
 {
-  int to = di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata) ? di_linkto_target(d, reply) : -1;
+  int to = di_is_source(d, reply) ? di_linkto_target(d, reply) : -1;
 
   return to >= 0 && (f->file >> to & 1) && di_is_unfinished(d, gi_fan_reply(&f->ask.fan, (unsigned)to));
 }

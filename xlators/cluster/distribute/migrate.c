@@ -40,7 +40,14 @@ bool
 di_tells_unfinished(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata)
 {
   return S_ISREG(a->mode) && !gi_has_linkto_mode(a->mode) && (a->mode & DI_MOVING) != DI_MOVING &&
-         gi_dict_get(xdata, d->linkto_key);
+         gi_dict_get(xdata, d->linkto_key) && !gi_dict_get(xdata, d->mode_key);
+}
+
+bool
+di_lost_marks(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata)
+{
+  return S_ISREG(a->mode) && !gi_has_linkto_mode(a->mode) && (a->mode & DI_MOVING) != DI_MOVING &&
+         gi_dict_get(xdata, d->linkto_key) && gi_dict_get(xdata, d->mode_key);
 }
 
 bool
@@ -49,10 +56,17 @@ di_is_unfinished(const struct di *d, const struct gi_fop *reply)
   return di_tells_unfinished(d, &reply->rsp.stat, reply->rsp.xdata);
 }
 
-/* Under the lock of moves: *comes says that the file that is there is still on its way to `child`. 0, or why nobody knows. */
+bool
+di_is_source(const struct di *d, const struct gi_fop *reply)
+{
+  return di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata) || di_lost_marks(d, &reply->rsp.stat, reply->rsp.xdata);
+}
+
+/* Under the lock of moves: *comes says that the file that is there is still on its way to `child`, *lost that it was, and has lost its marks. 0, or
+ * why nobody knows. */
 static int
 comes_from(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child, bool *comes,
-           struct gi_iatt *stat)
+           bool *lost, struct gi_iatt *stat)
 {
   struct gi_loc object = {.gfid = *gfid};
   struct di_found f;
@@ -63,6 +77,7 @@ comes_from(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigne
   reply = gi_fan_reply(&f.ask.fan, source);
   err = f.failed ? ENOTCONN : 0;
   *comes = f.file && di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata) && di_linkto_target(d, reply) == (int)child;
+  *lost = f.file && di_lost_marks(d, &reply->rsp.stat, reply->rsp.xdata) && di_linkto_target(d, reply) == (int)child;
   *stat = reply->rsp.stat;
   di_found_end(&f);
   return err;
@@ -144,24 +159,88 @@ lock_move(struct di *d, struct gi_fop *fop, struct di_locks *locks, const struct
   return err ? err : di_lock(d, fop, locks, wait ? DI_LOCK_SIZE : DI_LOCK_SIZE_NOW, source, &object, NULL);
 }
 
+static int
+drop_xattr(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, const char *name)
+{
+  struct gi_fop *h = di_own_fop(fop, GI_FOP_REMOVEXATTR, gfid);
+  int err;
+
+  h->args.name = name;
+  err = di_do_drop(d, h, child);
+  return err == ENODATA ? 0 : err;
+}
+
+int
+di_take_back(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned target)
+{
+  struct gi_loc object = {.gfid = *gfid};
+  const struct gi_fop *reply;
+  struct di_found f;
+  bool copy, file;
+  int err;
+
+  GI_ASSERT(source != target);
+  di_find(d, fop, &object, 1ull << target, &f);
+  reply = gi_fan_reply(&f.ask.fan, target);
+  err = f.failed ? ENOTCONN : 0;
+  copy = f.file && di_is_unfinished(d, reply) && di_linkto_target(d, reply) == (int)source;
+  file = f.file && !copy;
+  di_found_end(&f);
+  if (file)
+    return EALREADY; /* it has moved: who set the mode of what that has left sets it there */
+  if (!err && copy) {
+    struct gi_fop *h = di_own_fop(fop, GI_FOP_SETATTR, gfid);
+
+    h->caller.pid = GI_PID_REBALANCE;
+    h->args.valid = GI_SET_MODE;
+    h->args.iatt.mode = S_IFREG | GI_LINKTO_MODE;
+    err = di_do_drop(d, h, target);
+  }
+  if (!err)
+    err = drop_xattr(d, fop, gfid, source, d->linkto_key);
+  return err ? err : drop_xattr(d, fop, gfid, source, d->mode_key);
+}
+
+/* The source was found so, or its target: under the lock it is looked at again. */
+static int
+take_back(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned target, bool wait)
+{
+  struct di_locks locks = {0};
+  struct gi_iatt stat;
+  bool comes, lost = false;
+  int err = lock_move(d, fop, &locks, gfid, source, wait);
+
+  if (!err)
+    err = comes_from(d, fop, gfid, source, target, &comes, &lost, &stat);
+  if (!err)
+    err = lost ? di_take_back(d, fop, gfid, source, target) : EALREADY;
+  di_unlock(d, fop, &locks);
+  return !wait && err == EACCES ? EAGAIN : err;
+}
+
 int
 di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child, bool wait, unsigned *source)
 {
   struct gi_gfid gfid = reply->rsp.stat.gfid;
   struct di_locks locks = {0};
   struct gi_iatt stat;
-  struct gi_fop *h;
-  bool comes = false;
+  bool comes = false, lost = false;
   int from = di_linkto_target(d, reply), err;
 
   if (from < 0 || from == (int)child)
     return EALREADY; /* from where nobody can say */
+  if (di_lost_marks(d, &reply->rsp.stat, reply->rsp.xdata)) {
+    *source = child;
+    return take_back(d, fop, &gfid, child, (unsigned)from, wait);
+  }
   *source = (unsigned)from;
   err = lock_move(d, fop, &locks, &gfid, *source, wait);
   if (!err && !still_unfinished(d, fop, &gfid, child))
     err = EALREADY; /* by who moves it, who may have only begun when it was found so */
   if (!err)
-    err = comes_from(d, fop, &gfid, *source, child, &comes, &stat);
+    err = comes_from(d, fop, &gfid, *source, child, &comes, &lost, &stat);
+  if (!err && lost)
+    err = di_take_back(d, fop, &gfid, *source, child);
   if (!err && comes) {
     err = bring_along(d, fop, &stat, *source, child);
     if (!err)
@@ -169,11 +248,8 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
     if (!err)
       err = retire(d, fop, &gfid, *source);
   }
-  if (!err) {
-    h = di_own_fop(fop, GI_FOP_REMOVEXATTR, &gfid);
-    h->args.name = d->linkto_key;
-    GI_IGNORE(di_do_drop(d, h, child)); /* then the next lookup does */
-  }
+  if (!err && !lost)
+    GI_IGNORE(drop_xattr(d, fop, &gfid, child, d->linkto_key)); /* then the next lookup does */
   di_unlock(d, fop, &locks);
   return !wait && (err == EACCES || err == EBUSY) ? EAGAIN : err; /* EBUSY: somebody has a lock of a user there */
 }
@@ -188,7 +264,7 @@ di_arrived_at(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsi
 
   di_find(d, fop, &object, 1ull << child, &f);
   reply = gi_fan_reply(&f.ask.fan, child);
-  if (f.file && di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata))
+  if (f.file && di_is_source(d, reply))
     at = di_linkto_target(d, reply);
   di_found_end(&f);
   return at >= 0 && at != (int)child && still_unfinished(d, fop, gfid, (unsigned)at) ? at : -1;

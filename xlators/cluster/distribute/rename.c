@@ -114,7 +114,7 @@ still_is(struct moving *m, const struct gi_loc *loc, const struct gi_gfid *gfid,
   di_find(m->d, m->fop, loc, 1ull << child, &f);
   reply = gi_fan_reply(&f.ask.fan, child);
   same = f.file && gi_gfid_equal(&reply->rsp.stat.gfid, gfid);
-  moving = same && di_is_moving(m->d, &reply->rsp.stat, reply->rsp.xdata);
+  moving = same && di_is_source(m->d, reply);
   di_found_end(&f);
   m->arrived = moving ? di_arrived_at(m->d, m->fop, gfid, child) : -1;
   m->arrived_gfid = *gfid;

@@ -20,12 +20,6 @@
 
 #define PASSES_MAX 32 /* comparisons, before it is left to a later rebalance: somebody writes all the time */
 
-static char *
-mode_key(const struct di *d)
-{
-  return gi_asprintf("%s.mode", d->layout_key);
-}
-
 /* ---- looking ---- */
 
 static struct gi_fop *
@@ -62,6 +56,7 @@ look_at_target(struct move *m, bool prepare)
   same = !err && gi_gfid_equal(&fop->rsp.stat.gfid, &m->f.gfid);
   other = !err && !same && di_is_linkto(d, fop);
   mode = fop->rsp.stat.mode & 07777u;
+  m->was_source = same && gi_dict_get(fop->rsp.xdata, d->mode_key);
   linkto = same && gi_dict_get(fop->rsp.xdata, d->linkto_key); /* whatever mode somebody gave it */
   bare = same && di_is_bare(d, &fop->rsp.stat, fop->rsp.xdata) && mode != (m->stat.mode & 07777u);
   gi_fop_unref(fop);
@@ -83,7 +78,7 @@ look_at_target(struct move *m, bool prepare)
 /* Who ends an earlier move may take the target's name away after it has been marked anew: the mode that is kept beside it still says what is
  * the owner's. */
 static void
-read_marks(struct move *m, const struct gi_fop *reply, const char *key)
+read_marks(struct move *m, const struct gi_fop *reply)
 {
   const struct di *d = m->f.r->d;
   const char *mode;
@@ -92,7 +87,7 @@ read_marks(struct move *m, const struct gi_fop *reply, const char *key)
   m->f.gfid = m->stat.gfid;
   m->marked = di_is_moving(d, &m->stat, reply->rsp.xdata);
   m->target = m->marked ? di_linkto_target(d, reply) : -1;
-  if ((m->stat.mode & DI_MOVING) == DI_MOVING && gi_dict_get_str(reply->rsp.xdata, key, &mode))
+  if ((m->stat.mode & DI_MOVING) == DI_MOVING && gi_dict_get_str(reply->rsp.xdata, d->mode_key, &mode))
     m->stat.mode = (m->stat.mode & ~07777u) | (uint32_t)(strtoul(mode, NULL, 8) & 07777u);
   else if (m->marked)
     m->stat.mode &= ~(uint32_t)DI_MOVING;
@@ -103,12 +98,10 @@ di_move_look_at_source(struct move *m)
 {
   struct di *d = m->f.r->d;
   struct gi_fop *fop = name_fop(m, GI_FOP_LOOKUP);
-  GI_CLEANUP_FREE char *key = mode_key(d);
   int64_t locks = 0;
   int err;
 
   di_add_keys(d, gi_fop_xdata(fop));
-  gi_dict_set_int(gi_fop_xdata(fop), key, 16);
   gi_dict_set_int(gi_fop_xdata(fop), DI_REB_SIZE_KEY, 32);
   gi_dict_set_int(gi_fop_xdata(fop), "glusterfs.posixlk-count", 0);
   err = di_do(d, fop, m->f.from);
@@ -118,7 +111,7 @@ di_move_look_at_source(struct move *m)
     err = ENOENT;
   if (!err) {
     m->f.blocks = gi_dict_get(fop->rsp.xdata, DI_REB_SIZE_KEY);
-    read_marks(m, fop, key);
+    read_marks(m, fop);
     gi_dict_get_int(fop->rsp.xdata, "glusterfs.posixlk-count", &locks);
   }
   gi_fop_unref(fop);
@@ -189,13 +182,13 @@ mark(struct move *m)
   struct di *d = m->f.r->d;
   struct gi_fop *fop = di_own_fop(m->f.r->base, GI_FOP_SETXATTR, &m->f.gfid);
   const char *target = d->x->children[m->f.to]->name;
-  GI_CLEANUP_FREE char *key = mode_key(d), *mode = gi_asprintf("%o", m->stat.mode & 07777u);
+  GI_CLEANUP_FREE char *mode = gi_asprintf("%o", m->stat.mode & 07777u);
   int err;
 
   GI_ASSERT(!gi_gfid_is_none(&m->f.gfid) && S_ISREG(m->stat.mode));
   fop->args.dict = gi_dict_new();
   gi_dict_set_bin(fop->args.dict, d->linkto_key, target, (uint32_t)strlen(target) + 1);
-  gi_dict_set_str(fop->args.dict, key, mode);
+  gi_dict_set_str(fop->args.dict, d->mode_key, mode);
   err = di_do_drop(d, fop, m->f.from);
   return err ? err : set_mode(m, m->f.from, (m->stat.mode & 07777u) | DI_MOVING, false);
 }
@@ -216,13 +209,12 @@ drop_xattr(struct move *m, unsigned child, const char *name)
 void
 di_move_unmark(struct move *m)
 {
-  struct di *d = m->f.r->d;
-  GI_CLEANUP_FREE char *key = mode_key(d);
+  const struct di *d = m->f.r->d;
 
   if (set_mode(m, m->f.from, m->stat.mode & 07777u, false) != 0)
     return;                                           /* then it is found again with its marks */
   GI_IGNORE(drop_xattr(m, m->f.from, d->linkto_key)); /* without the bits it says nothing */
-  GI_IGNORE(drop_xattr(m, m->f.from, key));
+  GI_IGNORE(drop_xattr(m, m->f.from, d->mode_key));
   GI_IGNORE(di_reb_truncate(m->f.r, &m->f.gfid, m->f.to, 0)); /* or it is overwritten next time */
 }
 
@@ -497,11 +489,17 @@ di_move_end(struct move *m)
 int
 di_move_begin(struct move *m)
 {
-  int err;
+  int err = 0;
 
   if (!m->marked && (m->stat.mode & DI_MOVING) == DI_MOVING)
     return EBUSY; /* its own bits would be taken for marks */
-  err = di_reb_truncate(m->f.r, &m->f.gfid, m->f.to, 0);
+  if (m->dressed) /* whoever finds it empty must not take it for the file */
+    err = set_mode(m, m->f.to, GI_LINKTO_MODE, false);
+  if (!err && m->was_source)
+    err = drop_xattr(m, m->f.to, m->f.r->d->mode_key);
+  m->dressed = m->dressed && err;
+  if (!err)
+    err = di_reb_truncate(m->f.r, &m->f.gfid, m->f.to, 0);
   if (!err)
     err = mark_again(m);
   if (err)

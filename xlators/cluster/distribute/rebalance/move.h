@@ -20,6 +20,7 @@ struct move {
   /* Of the target: nothing is there; its mode is not a linkto file's; it is the file already, or was about to be when somebody was
    * killed; it is, or may be, by our own doing. */
   bool missing, dressed, replaced, unfinished, switched;
+  bool was_source;                 /* of an earlier move, whose mode is kept beside what that has left */
   int (*exchange)(struct move *m); /* when all is copied; EAGAIN: it is to be compared once more */
 };
 
