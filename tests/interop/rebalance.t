@@ -31,7 +31,8 @@ tree() {
 begin() {
   rm -f "$WORK/stop"
   mkdir "$WORK/mine/a$1"
-  tree "$WORK/mine/a$1" "$1" -remove -rmdir >"$WORK/a.out" 2>&1 &
+  # A listing that goes on while files move may show one of them twice, or not; all is listed in the end.
+  tree "$WORK/mine/a$1" "$1" -list -remove -rmdir >"$WORK/a.out" 2>&1 &
   ours=$!
 }
 contents() { (cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0r md5sum && find . -printf '%y %m %p\n' | LC_ALL=C sort -k3); }
