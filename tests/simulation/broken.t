@@ -56,6 +56,7 @@ let outdated copies change names|9|--workload names --mishaps brick-crash
 list what outdated copies show|85|--workload names --mishaps cut
 lose an update of the size|1|--workload sharded --mishaps none
 lose the dirty marks at restart|17|--workload register --mishaps power-loss,client-crash,healer-freeze
+lower the mark of what may differ|80|--workload register --mishaps disk-faults,brick-crash,cut
 make names by an old layout|2|--workload moved --mishaps none
 mark one directory of two|76|--workload names --mishaps cut --until 1
 move a file with one of its names|13|--workload moved --mishaps none
@@ -75,6 +76,7 @@ take the word of a write-out|2|--workload register --mishaps disk-refuses,power-
 take what memory has for what the disk has|90|--workload register --mishaps disk-faults,power-loss
 tell who is away only in the post-op|7|--workload register --mishaps brick-crash,cut,partition
 trust layouts before files have moved|1|--workload moved --mishaps none
+truncate without a mark|2|--workload rewritten --mishaps client-crash
 END
 }
 

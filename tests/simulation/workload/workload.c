@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of workloads, and the plain one: a little of everything on a few
- * names that all clients share.
+ * The table of workloads, and the plain ones: a little of everything on a few
+ * names that all clients share, and files of each client's own that it empties and
+ * writes again and again.
  */
 #include "tests/simulation/workload/workload.h"
 #include "libglusterish/task.h"
@@ -255,8 +256,44 @@ mixed(struct sim_client *c)
   sim_client_tasks(c, TASKS, mixed_task);
 }
 
+/* ---- rewritten ---- */
+
+static void
+rewrite(struct sim_client *c, struct gi_inode *dir, const char *name)
+{
+  struct gi_inode *inode = NULL;
+  int ret = sim_op_lookup(c, dir, name, &inode, NULL);
+  gi_inode_unref(&inode);
+  if (ret >= 0)
+    open_and_fill(c, dir, name, O_TRUNC);
+  else if (ret == -ENOENT)
+    make_and_fill(c, dir, name, O_EXCL);
+}
+
+/* What a client leaves behind that dies is not written over: the next one has other names. */
+static void
+rewritten_task(struct sim_client *c)
+{
+  struct gi_inode *root = sim_op_root(c);
+  char name[32];
+  snprintf(name, sizeof(name), "own%u-%u", c->number, (unsigned)sim_rng_below(&c->rng, 1000000));
+  while (!c->leave) {
+    sim_op_pause(c, sim_rng_between(&c->rng, SIM_MS, 150 * SIM_MS));
+    if (c->up)
+      rewrite(c, root, name);
+  }
+  gi_inode_unref(&root);
+}
+
+static void
+rewritten(struct sim_client *c)
+{
+  sim_client_tasks(c, TASKS, rewritten_task);
+}
+
 const struct sim_workload sim_workloads[] = {
     {"mixed", "a little of everything on a few shared names", mixed, NULL, NULL},
+    {"rewritten", "files of each client's own, emptied and written again and again", rewritten, NULL, NULL},
     {"register", "records in shared files and own ones, read back and judged", sim_register_session, sim_register_setup,
      sim_register_check_disk},
     {"synced", "the same, half of it through descriptors opened O_SYNC", sim_register_synced_session, sim_register_setup,

@@ -89,6 +89,15 @@ rep_fastpath_may(struct rep_txn *t)
 
 /* ---- sending ---- */
 
+/* Its operation raises the dirty counter. */
+static bool
+marks(const struct rep_txn *t)
+{
+  if (t->type != REP_DATA)
+    return false;
+  return gi_list_first(&t->running, struct gi_fop, link)->kind != GI_FOP_OPEN || !GI_BROKEN("truncate without a mark");
+}
+
 struct gi_dict *
 rep_fastpath_xdata(const struct rep_txn *t, const struct gi_dict *xdata)
 {
@@ -106,7 +115,7 @@ rep_fastpath_xdata(const struct rep_txn *t, const struct gi_dict *xdata)
                                           .start = target->start,
                                           .len = target->len};
   }
-  p.counters = t->type == REP_DATA ? t->rep->pre_op[REP_DATA] : NULL;
+  p.counters = marks(t) ? t->rep->pre_op[REP_DATA] : NULL;
   gi_preamble_put(d, &p);
   return d;
 }
@@ -162,7 +171,7 @@ opened(struct rep_txn *t, struct gi_fan *fan, const struct outcome *o)
   t->locked = t->active = o->granted;
   t->good = t->type == REP_ENTRY ? t->active : t->active & ~t->accused;
   rep_txn_enter(t, REP_OPEN);
-  if (t->type == REP_DATA) {
+  if (marks(t)) {
     t->dirty_owed = true;
     t->rep->metrics.pre_ops++;
   }
@@ -266,9 +275,9 @@ session_done(struct gi_fan *fan)
   fastpath_contended(t);
   keep_first(t, fop, fan, o.granted);
   gi_fan_clear(fan);
+  t->dirtied = marks(t) ? o.granted : 0;
   gi_list_del(&fop->link);
   gi_list_add_head(&t->queue, &fop->link);
-  t->dirtied = t->type == REP_DATA ? o.granted : 0;
   t->active = 0;
   lock_everywhere(t, o.granted);
   rep_txn_lock_serially(t);
