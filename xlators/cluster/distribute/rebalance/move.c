@@ -75,8 +75,8 @@ look_at_target(struct move *m, bool prepare)
   return 0;
 }
 
-/* Who ends an earlier move may take the target's name away after it has been marked anew: the mode that is kept beside it still says what is
- * the owner's. */
+/* Who ends an earlier move may take the target's name away after it has been marked anew: the mode that is kept beside it still says which of
+ * these bits are the owner's; the others an ACL may have changed since. */
 static void
 read_marks(struct move *m, const struct gi_fop *reply)
 {
@@ -88,7 +88,7 @@ read_marks(struct move *m, const struct gi_fop *reply)
   m->marked = di_is_moving(d, &m->stat, reply->rsp.xdata);
   m->target = m->marked ? di_linkto_target(d, reply) : -1;
   if ((m->stat.mode & DI_MOVING) == DI_MOVING && gi_dict_get_str(reply->rsp.xdata, d->mode_key, &mode))
-    m->stat.mode = (m->stat.mode & ~07777u) | (uint32_t)(strtoul(mode, NULL, 8) & 07777u);
+    m->stat.mode = (m->stat.mode & ~(uint32_t)DI_MOVING) | (uint32_t)(strtoul(mode, NULL, 8) & DI_MOVING);
   else if (m->marked)
     m->stat.mode &= ~(uint32_t)DI_MOVING;
 }

@@ -166,6 +166,8 @@ say_both(struct gi_fop *fop, void *arg)
   fop->rsp.stat.gid = target ? changing.target_gid : changing.gid;
   if (target || changing.named)
     gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", to, (uint32_t)strlen(to) + 1);
+  if (!target && changing.named)
+    gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".mode", "644"); /* when it was marked */
 }
 
 static void
@@ -208,6 +210,34 @@ script_both(struct fake_stack *s)
   fake_script_always(s, 0, GI_FOP_SETXATTR, (struct fake_reply){.fill = name_source});
   fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = keep_source});
   fake_script_always(s, 1, GI_FOP_SETATTR, (struct fake_reply){.fill = keep_target});
+}
+
+/* What is cut while it looks like the file would be taken for it. */
+static void
+see_cut(struct gi_fop *fop, void *arg)
+{
+  assert_int_equal(changing.target_mode, GI_LINKTO_MODE);
+}
+
+/* An ACL has changed the mode of the source since the target has become the file, and nobody has ended that. */
+static void
+test_target_is_a_linkto_file_before_it_is_emptied(void **state)
+{
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 2);
+  struct di_reb r = {.d = di_of(s->x)};
+
+  memset(&changing, 0, sizeof(changing));
+  changing.named = true;
+  changing.mode = 0640 | DI_MOVING;
+  changing.target_mode = 0644;
+  script_both(s);
+  fake_script_always(s, 1, GI_FOP_TRUNCATE, (struct fake_reply){.fill = see_cut});
+  gi_task_start(s->x->reactor, move, &r);
+  fake_settle(s);
+  assert_int_equal(r.moved, 1);
+  assert_int_equal(fake_count(s, 1, GI_FOP_TRUNCATE), 1);
+  assert_int_equal(changing.target_mode, 0640);
+  fake_stack_free(s);
 }
 
 static void
@@ -731,6 +761,7 @@ main(void)
       cmocka_unit_test(test_target_has_its_times_before_it_is_the_file),
       cmocka_unit_test(test_what_changes_while_the_target_becomes_the_file),
       cmocka_unit_test(test_owners_that_change_all_the_time),
+      cmocka_unit_test(test_target_is_a_linkto_file_before_it_is_emptied),
       cmocka_unit_test(test_marks_of_another_are_no_mode),
       cmocka_unit_test(test_file_that_was_renamed_is_met_by_another_walk),
       cmocka_unit_test(test_a_layout_that_is_exchanged_later),
