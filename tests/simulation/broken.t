@@ -15,7 +15,7 @@ table() {
   cat <<'END'
 accept an old layout|13|--workload moved --mishaps none
 acknowledge before quorum|1|--workload register --mishaps none
-answer before those who failed are blamed|139|--workload register --mishaps disk-faults,brick-crash,partition
+answer before those who failed are blamed|2|--workload register --mishaps disk-faults,brick-crash,partition
 believe in locks that a majority dropped|99|--workload locks --mishaps cut,brick-crash
 believe names for longer than a lease|14|--workload names --layers nl-cache --mishaps none
 believe that a name is absent which was made|1|--workload names --layers nl-cache --mishaps none
@@ -24,7 +24,7 @@ bring data to the disk before its counters|62|--workload synced --mishaps power-
 change the source of a move alone|1|--workload images --mishaps none
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
 compare no copy with what was copied|1|--workload images --mishaps none
-copy from a source that was blamed meanwhile|2|--workload register --mishaps brick-freeze,cut
+copy from a source that was blamed meanwhile|34|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
 do not tell what became of names|6|--workload names --layers all --mishaps none
 do not tell what became of objects|26|--workload register --layers quick-read --mishaps none
