@@ -28,7 +28,7 @@ copy from a source that was blamed meanwhile|34|--workload register --mishaps br
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
 do not tell what became of names|6|--workload names --layers all --mishaps none
 do not tell what became of objects|26|--workload register --layers quick-read --mishaps none
-drop the note of a rename that did not end|28|--workload spread --mishaps client-crash
+drop the note of a rename that did not end|17|--workload spread --mishaps client-crash,brick-crash
 end a rename in the middle|1|--workload spread --mishaps none
 forget a linkto file|1|--workload spread --mishaps none
 forget failed synchronous writes|64|--workload synced --mishaps disk-refuses,power-loss
