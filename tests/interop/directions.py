@@ -173,10 +173,11 @@ def touch(c, i, brick):
     os.chmod(path, stat.S_IMODE(os.stat(path).st_mode))
 
 
-# First all copies in order, all in one second; then those that are to be newer, in the same second or the next.
+# First all copies, all in one second, the first one at last: of attributes that differ without a mark we take what was changed last, and GlusterFS the
+# first. Then those that are to be newer, in the same second or the next.
 def age(bricks):
     next_second()
-    for i, brick in enumerate(bricks):
+    for i, brick in reversed(list(enumerate(bricks))):
         for c in CASES:
             touch(c, i, brick)
     time.sleep(0.02)
