@@ -13,10 +13,10 @@ NEAR=10
 # BUG|SEED|OPTIONS
 table() {
   cat <<'END'
-accept an old layout|13|--workload moved --mishaps none
+accept an old layout|24|--workload moved --mishaps none
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|2|--workload register --mishaps disk-faults,brick-crash,partition
-believe in locks that a majority dropped|99|--workload locks --mishaps cut,brick-crash
+believe in locks that a majority dropped|103|--workload locks --mishaps cut,brick-crash
 believe names for longer than a lease|14|--workload names --layers nl-cache --mishaps none
 believe that a name is absent which was made|1|--workload names --layers nl-cache --mishaps none
 bring back what good copies lack|16|--workload names --mishaps cut
@@ -31,8 +31,8 @@ do not tell what became of objects|26|--workload register --layers quick-read --
 drop the note of a rename that did not end|17|--workload spread --mishaps client-crash,brick-crash
 end a rename in the middle|1|--workload spread --mishaps none
 forget a linkto file|1|--workload spread --mishaps none
-forget failed synchronous writes|64|--workload synced --mishaps disk-refuses,power-loss
-forget that no good copy was synced|48|--workload register --mishaps disk-faults,brick-crash,cut
+forget failed synchronous writes|43|--workload synced --mishaps disk-refuses,power-loss
+forget that no good copy was synced|56|--workload register --mishaps disk-faults,brick-crash,cut
 forget to blame who failed|2|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
 go on with a listing at another brick|1|--workload names --mishaps cut --until 1
@@ -43,9 +43,9 @@ keep attributes over a change|2|--workload register --layers md-cache --mishaps 
 keep content over a change|1|--workload register --layers quick-read --mishaps none
 keep pages over a change|1|--workload register --layers io-cache --mishaps none
 keep the locks of who is gone|1|--workload register --mishaps client-crash
-keep what was read ahead over a change|11|--workload register --layers read-ahead --mishaps none
+keep what was read ahead over a change|16|--workload register --layers read-ahead --mishaps none
 leave a directory out where it is missing|1|--workload spread --mishaps cut
-know attributes that another request has changed|23|--workload names --mishaps brick-crash
+know attributes that another request has changed|265|--workload names --mishaps brick-crash
 leave a name out of a listing|1|--workload names --mishaps none
 leave out of a listing who is away|2|--workload spread --mishaps cut
 leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle
@@ -53,28 +53,28 @@ leave the source of a move|1|--workload moved --mishaps none
 let each brick truncate|3|--workload mixed --mishaps none --until 1
 let operations pass what was answered early|1|--workload register --layers write-behind --mishaps none
 let outdated copies change names|9|--workload names --mishaps brick-crash
-list what outdated copies show|85|--workload names --mishaps cut
+list what outdated copies show|14|--workload names --mishaps cut
 lose an update of the size|1|--workload sharded --mishaps none
-lose the dirty marks at restart|17|--workload register --mishaps power-loss,client-crash,healer-freeze
+lose the dirty marks at restart|6|--workload register --mishaps power-loss,client-crash,healer-freeze
 lower the mark of what may differ|80|--workload register --mishaps disk-faults,brick-crash,cut
-make names by an old layout|2|--workload moved --mishaps none
+make names by an old layout|7|--workload moved --mishaps none
 mark one directory of two|76|--workload names --mishaps cut --until 1
 move a file with one of its names|13|--workload moved --mishaps none
-read copies that are blamed|2|--workload register --mishaps brick-crash
+read copies that are blamed|4|--workload register --mishaps brick-crash
 remove the source of a move early|1|--workload moved --mishaps none
 remove what a sink lacks|4|--workload register --mishaps brick-crash
 replace what a rename is to keep|2|--workload names --mishaps none
 say that it is on the disk|9|--workload register --mishaps power-loss,cut,brick-crash
 skip the index link|4|--workload register --mishaps brick-crash
 skip the post-op|15|--workload names --mishaps brick-crash
-success without quorum|3|--workload register --mishaps partition,brick-crash,cut
+success without quorum|6|--workload register --mishaps partition,brick-crash,cut
 swallow the error of what was answered early|7|--workload register --layers write-behind --mishaps one-way,cut
-sync only what is open|325|--workload synced --layers open-behind --mishaps power-loss
+sync only what is open|326|--workload synced --layers open-behind --mishaps power-loss
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|32|--workload register --mishaps power-loss,brick-crash,healer-crash
 take the word of a write-out|2|--workload register --mishaps disk-refuses,power-loss
 take what memory has for what the disk has|90|--workload register --mishaps disk-faults,power-loss
-tell who is away only in the post-op|7|--workload register --mishaps brick-crash,cut,partition
+tell who is away only in the post-op|11|--workload register --mishaps brick-crash,cut,partition
 trust layouts before files have moved|1|--workload moved --mishaps none
 truncate without a mark|2|--workload rewritten --mishaps client-crash
 END
