@@ -33,7 +33,7 @@ ok "and is known there" within 30 in_file 1 user.a=hung
 # ---- a node has another address ----
 
 ip -n "gp$$n2" addr add "$POOL_NET.99/24" dev eth0
-ok "the second node is called by another address" gi_on 1 peer update "${ADDR[2]}" "$POOL_NET.99" "${ADDR[2]}"
+ok "the second node is called by another address" within 20 gi_on 1 peer update "${ADDR[2]}" "$POOL_NET.99" "${ADDR[2]}"
 ok "the third one calls it so" within 10 sees 3 "Hostname: $POOL_NET.99"
 ok "and knows the other" sees 3 "Other names:"
 ok "it is connected there" within 10 all_connected

@@ -67,7 +67,7 @@ well renumbered renumbered
 # ---- renamed ----
 
 names "${ADDR[1]} one" "$POOL_NET.52 two second" "${ADDR[3]} three"
-ok "one has another name" gi_on 3 peer update two second two
+ok "one has another name" within 20 gi_on 3 peer update two second two
 ok "which the others see" within 10 sees 1 "Hostname: second"
 ok "files are written" writes renamed
 ok "definitions change" within 10 set_to renamed
