@@ -19,7 +19,7 @@ struct sv_giving {
   struct sv_client *c; /* referenced */
   struct gi_fop *fop;  /* to go on with; NULL: none */
   int err;             /* it is refused with */
-  struct gi_dict *d;   /* referenced: it has what is given back */
+  struct gi_dict *d;   /* the message's, referenced: it has what is given back */
   bool counted;        /* counters are lowered, locks and descriptors follow */
   unsigned waiting;    /* what is under way, and one while it is sent */
 };
@@ -39,8 +39,10 @@ given(struct sv_giving *g)
     return;
   }
   gi_dict_unref(&g->d);
-  if (g->fop)
+  if (g->fop) {
+    gi_dict_del(gi_fop_xdata(g->fop), GI_GIVE_BACK_KEY);
     sv_go(g->sv, g->fop, g->err);
+  }
   sv_client_unref(g->c);
   g->magic = 0;
   gi_free(g);
@@ -129,7 +131,7 @@ give_all(struct sv_giving *g)
 }
 
 bool
-sv_give_back(struct sv_client *c, const struct gi_dict *xdata, struct gi_fop *fop, int err)
+sv_give_back(struct sv_client *c, struct gi_dict *xdata, struct gi_fop *fop, int err)
 {
   struct sv_giving *g;
   const void *data;
@@ -140,10 +142,7 @@ sv_give_back(struct sv_client *c, const struct gi_dict *xdata, struct gi_fop *fo
     return false;
   g = gi_new(struct sv_giving);
   *g = (struct sv_giving){.magic = GIVING_MAGIC, .sv = c->sv, .c = sv_client_ref(c), .fop = fop, .err = err};
-  g->d = gi_dict_new();
-  gi_dict_set_bin(g->d, GI_GIVE_BACK_KEY, data, len);
-  if (fop)
-    gi_dict_del(gi_fop_xdata(fop), GI_GIVE_BACK_KEY);
+  g->d = gi_dict_ref(xdata);
   give_all(g);
   return true;
 }

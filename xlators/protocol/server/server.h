@@ -206,7 +206,7 @@ void sv_preamble_end(struct gi_fop *fop, struct sv_fop *f);    /* puts the outco
 
 /* server-give-back.c */
 /* What came along with a message, then sv_go(fop, err) unless fop is NULL. False: nothing came, and nothing is done. */
-bool sv_give_back(struct sv_client *c, const struct gi_dict *xdata, struct gi_fop *fop, int err);
+bool sv_give_back(struct sv_client *c, struct gi_dict *xdata, struct gi_fop *fop, int err);
 
 /* server-behind.c */
 void sv_behind_asked(struct gi_fop *fop, struct sv_fop *f);               /* takes the key from a request */
