@@ -298,7 +298,7 @@ bool di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_d
 bool di_is_unfinished(const struct di *d, const struct gi_fop *reply);
 /* A lookup's reply of the source of a move that did not end, whose mode was set since, which took the bits away: it counts, whatever its target
  * looks like, for what is done to it is not done there any more. The attribute that keeps its mode tells it from the target. */
-bool di_lost_marks(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata);
+bool di_lost_marks(const struct di *d, const struct gi_fop *reply);
 /* With its marks, or without. */
 bool di_is_source(const struct di *d, const struct gi_fop *reply);
 /* Under the lock of moves: it loses the rest of its marks, and what was to become its copy is a linkto file. 0 or errno. */
@@ -328,6 +328,9 @@ di_task_fn di_reopen;
 gi_fop_fn di_file_done, di_xattrop;
 
 /* ---- extended attributes of two subvolumes (xattrs.c); on a task ---- */
+
+/* Removes one. 0 or errno; that there is none is no error. */
+int di_xattr_drop(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, const char *name);
 
 /* Which ones: those of a listing that `takes` says, and those of the names, up to NULL. */
 struct di_xattrs {

@@ -44,7 +44,7 @@ is_doubtful(const struct di *d, const struct gi_fop *reply)
 static bool
 is_undone(const struct di *d, const struct gi_fop *reply)
 {
-  return di_has_note(d, reply) || di_is_unfinished(d, reply) || di_lost_marks(d, &reply->rsp.stat, reply->rsp.xdata);
+  return di_has_note(d, reply) || di_is_unfinished(d, reply) || di_lost_marks(d, reply);
 }
 
 static enum gi_verdict
@@ -89,7 +89,7 @@ once_more(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned
   int err = 0;
 
   df->noted = true;
-  if (di_is_unfinished(d, reply) || di_lost_marks(d, &reply->rsp.stat, reply->rsp.xdata))
+  if (di_is_unfinished(d, reply) || di_lost_marks(d, reply))
     err = di_finish_move(d, fop, reply, child, df->inner, &source);
   if (err && err != EALREADY && as_on_source(d, fop, &gfid, source) == GI_ANSWERED)
     return GI_ANSWERED;

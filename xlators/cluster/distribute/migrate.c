@@ -44,10 +44,12 @@ di_tells_unfinished(const struct di *d, const struct gi_iatt *a, const struct gi
 }
 
 bool
-di_lost_marks(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata)
+di_lost_marks(const struct di *d, const struct gi_fop *reply)
 {
-  return S_ISREG(a->mode) && !gi_has_linkto_mode(a->mode) && (a->mode & DI_MOVING) != DI_MOVING &&
-         gi_dict_get(xdata, d->linkto_key) && gi_dict_get(xdata, d->mode_key);
+  uint32_t mode = reply->rsp.stat.mode;
+
+  return S_ISREG(mode) && !gi_has_linkto_mode(mode) && (mode & DI_MOVING) != DI_MOVING &&
+         gi_dict_get(reply->rsp.xdata, d->linkto_key) && gi_dict_get(reply->rsp.xdata, d->mode_key);
 }
 
 bool
@@ -59,7 +61,7 @@ di_is_unfinished(const struct di *d, const struct gi_fop *reply)
 bool
 di_is_source(const struct di *d, const struct gi_fop *reply)
 {
-  return di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata) || di_lost_marks(d, &reply->rsp.stat, reply->rsp.xdata);
+  return di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata) || di_lost_marks(d, reply);
 }
 
 /* Under the lock of moves: *comes says that the file that is there is still on its way to `child`, *lost that it was, and has lost its marks. 0, or
@@ -77,7 +79,7 @@ comes_from(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigne
   reply = gi_fan_reply(&f.ask.fan, source);
   err = f.failed ? ENOTCONN : 0;
   *comes = f.file && di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata) && di_linkto_target(d, reply) == (int)child;
-  *lost = f.file && di_lost_marks(d, &reply->rsp.stat, reply->rsp.xdata) && di_linkto_target(d, reply) == (int)child;
+  *lost = f.file && di_lost_marks(d, reply) && di_linkto_target(d, reply) == (int)child;
   *stat = reply->rsp.stat;
   di_found_end(&f);
   return err;
@@ -137,14 +139,23 @@ bring_along(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat, unsign
   return err ? err : di_last_xattrs(d, fop, &stat->gfid, source, child);
 }
 
-static int
-retire(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source)
+/* Sets the mode of a linkto file. */
+static struct gi_fop *
+linkto_mode_fop(struct gi_fop *fop, const struct gi_gfid *gfid)
 {
   struct gi_fop *h = di_own_fop(fop, GI_FOP_SETATTR, gfid);
 
-  h->caller.pid = GI_PID_REBALANCE;
   h->args.valid = GI_SET_MODE;
   h->args.iatt.mode = S_IFREG | GI_LINKTO_MODE;
+  return h;
+}
+
+static int
+retire(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source)
+{
+  struct gi_fop *h = linkto_mode_fop(fop, gfid);
+
+  h->caller.pid = GI_PID_REBALANCE;
   gi_dict_set_uint(gi_fop_xdata(h), GI_MOVED_KEY, 1);
   return di_do_drop(d, h, source);
 }
@@ -157,17 +168,6 @@ lock_move(struct di *d, struct gi_fop *fop, struct di_locks *locks, const struct
   int err = di_lock(d, fop, locks, wait ? DI_LOCK_MIGRATE : DI_LOCK_MIGRATE_NOW, source, &object, NULL);
 
   return err ? err : di_lock(d, fop, locks, wait ? DI_LOCK_SIZE : DI_LOCK_SIZE_NOW, source, &object, NULL);
-}
-
-static int
-drop_xattr(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, const char *name)
-{
-  struct gi_fop *h = di_own_fop(fop, GI_FOP_REMOVEXATTR, gfid);
-  int err;
-
-  h->args.name = name;
-  err = di_do_drop(d, h, child);
-  return err == ENODATA ? 0 : err;
 }
 
 int
@@ -189,16 +189,14 @@ di_take_back(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsig
   if (file)
     return EALREADY; /* it has moved: who set the mode of what that has left sets it there */
   if (!err && copy) {
-    struct gi_fop *h = di_own_fop(fop, GI_FOP_SETATTR, gfid);
+    struct gi_fop *h = linkto_mode_fop(fop, gfid);
 
     h->caller.pid = GI_PID_REBALANCE;
-    h->args.valid = GI_SET_MODE;
-    h->args.iatt.mode = S_IFREG | GI_LINKTO_MODE;
     err = di_do_drop(d, h, target);
   }
   if (!err)
-    err = drop_xattr(d, fop, gfid, source, d->linkto_key);
-  return err ? err : drop_xattr(d, fop, gfid, source, d->mode_key);
+    err = di_xattr_drop(d, fop, gfid, source, d->linkto_key);
+  return err ? err : di_xattr_drop(d, fop, gfid, source, d->mode_key);
 }
 
 /* The source was found so, or its target: under the lock it is looked at again. */
@@ -229,7 +227,7 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
 
   if (from < 0 || from == (int)child)
     return EALREADY; /* from where nobody can say */
-  if (di_lost_marks(d, &reply->rsp.stat, reply->rsp.xdata)) {
+  if (di_lost_marks(d, reply)) {
     *source = child;
     return take_back(d, fop, &gfid, child, (unsigned)from, wait);
   }
@@ -249,7 +247,7 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
       err = retire(d, fop, &gfid, *source);
   }
   if (!err && !lost)
-    GI_IGNORE(drop_xattr(d, fop, &gfid, child, d->linkto_key)); /* then the next lookup does */
+    GI_IGNORE(di_xattr_drop(d, fop, &gfid, child, d->linkto_key)); /* then the next lookup does */
   di_unlock(d, fop, &locks);
   return !wait && (err == EACCES || err == EBUSY) ? EAGAIN : err; /* EBUSY: somebody has a lock of a user there */
 }
@@ -626,7 +624,6 @@ after_mode(struct di *d, struct gi_fop *fop)
   struct di_fop *df = di_fop_of(fop, d);
   struct gi_inode *inode = gi_fop_inode(fop);
   bool left = gi_has_linkto_mode(df->first->rsp.pre.mode), acl = gives_acl(fop), named, file;
-  struct gi_fop *h;
   uint32_t mode;
 
   for (unsigned i = 0; i < MODE_WAITS; i++) {
@@ -637,10 +634,7 @@ after_mode(struct di *d, struct gi_fop *fop)
     if (err)
       return gi_fop_fail(fop, err);
     if (left && named && !gi_has_linkto_mode(mode) && file) {
-      h = di_own_fop(fop, GI_FOP_SETATTR, &inode->gfid);
-      h->args.valid = GI_SET_MODE;
-      h->args.iatt.mode = S_IFREG | GI_LINKTO_MODE;
-      GI_IGNORE(di_do_drop(d, h, (unsigned)k)); /* the file is where it leads all the same */
+      GI_IGNORE(di_do_drop(d, linkto_mode_fop(fop, &inode->gfid), (unsigned)k)); /* the file is where it leads all the same */
       return after_moved(d, fop);
     }
     if (named && gi_has_linkto_mode(mode))

@@ -87,6 +87,12 @@ remove_one(struct di *d, struct gi_fop *proto, unsigned child, const char *name)
   return err == ENODATA ? 0 : err;
 }
 
+int
+di_xattr_drop(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, const char *name)
+{
+  return remove_one(d, di_own_fop(fop, GI_FOP_REMOVEXATTR, gfid), child, name);
+}
+
 /* On behalf of the rebalance, if that is what it is for. */
 static struct gi_fop *
 change_fop(struct gi_fop *fop, enum gi_fop_kind kind, const struct gi_gfid *gfid, const struct di_xattrs *set)

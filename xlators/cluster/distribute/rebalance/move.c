@@ -196,13 +196,8 @@ mark(struct move *m)
 static int
 drop_xattr(struct move *m, unsigned child, const char *name)
 {
-  struct gi_fop *fop = di_own_fop(m->f.r->base, GI_FOP_REMOVEXATTR, &m->f.gfid);
-  int err;
-
   GI_ASSERT(name && (child == m->f.from || child == m->f.to));
-  fop->args.name = name;
-  err = di_do_drop(m->f.r->d, fop, child);
-  return err == ENODATA ? 0 : err;
+  return di_xattr_drop(m->f.r->d, m->f.r->base, &m->f.gfid, child, name);
 }
 
 /* The source is as before; the target, which nobody may take for the file, an empty linkto file. */
