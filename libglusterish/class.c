@@ -88,8 +88,8 @@ check_class(const struct gi_xlator_class *cls, const char *type, const char *pat
   if (!cls)
     gi_error_set(err, EINVAL, "translator file %s does not export %s", path, GI_XLATOR_SYMBOL);
   else if (cls->abi != GI_XLATOR_ABI)
-    gi_error_set(err, EINVAL, "translator file %s was built for interface version %u, this program has %u", path, cls->abi,
-                 GI_XLATOR_ABI);
+    gi_error_set(err, EINVAL, "translator file %s is of another build than this program (interface %08x, not %08x)", path,
+                 cls->abi, GI_XLATOR_ABI);
   else if (strcmp(cls->type, type) != 0)
     gi_error_set(err, EINVAL, "translator file %s is of type %s, not %s", path, cls->type, type);
   else

@@ -205,7 +205,11 @@ struct gi_layer {
   bool arbiter; /* only on bricks without data */
 };
 
-#define GI_XLATOR_ABI 1
+/* What a translator and the libraries must agree on: sizes and kinds that an edit of the interface changes. A file of another build that
+ * differs in them is refused, for it would read the wrong members. */
+#define GI_ABI_AND(sum, part) ((unsigned)(sum)*8191u + (unsigned)(part))
+#define GI_ABI_OBJECTS GI_ABI_AND(GI_ABI_AND(sizeof(struct gi_fop), sizeof(struct gi_inode)), sizeof(struct gi_fd))
+#define GI_XLATOR_ABI GI_ABI_AND(GI_ABI_AND(GI_ABI_OBJECTS, sizeof(struct gi_xlator)), GI_FOP_MAX)
 
 struct gi_xlator_class {
   unsigned abi;     /* GI_XLATOR_ABI: every class writes .abi = GI_XLATOR_ABI */
