@@ -5,6 +5,12 @@
 say() { printf '\033[1m==>\033[0m %s\n' "$*" >&2; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
+# at_end COMMAND: what is done when the script ends, however it does. Being told again, as `timeout` tells a process and its group, does not cut it short.
+at_end() {
+  trap "trap '' INT TERM; $1" EXIT
+  trap 'trap "" INT TERM; exit 130' INT TERM
+}
+
 # What a build needs, what running PostgreSQL on a volume needs, and what the tests need beside those.
 build_packages=(gcc make autoconf automake libtool pkg-config libfuse3-dev fuse3 liburing-dev libevent-dev libjemalloc-dev
   uuid-dev libjansson-dev libxml2-dev libssl-dev libxxhash-dev libcmocka-dev libedit-dev

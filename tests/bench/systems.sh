@@ -55,7 +55,7 @@ bench_begin() {
   . "$top/tests/bench/nodes.sh"
   export GLUSTERISH_STATEDUMP_DIR=$dir/run/dumps
   mkdir -p "$GLUSTERISH_STATEDUMP_DIR"
-  trap bench_end EXIT
+  at_end bench_end
 }
 
 # The comment at the head of the benchmark is its help.

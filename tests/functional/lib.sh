@@ -199,6 +199,15 @@ own_pids() {
   done
 }
 
+# processes_of DIR: the pids of what the test with this directory has begun, itself or by others: make_work marks their environment.
+processes_of() {
+  local file
+  for file in $(env -u GLUSTERISH_OBSERVE_DIR grep -lzsxF "GLUSTERISH_OBSERVE_DIR=${1:?}/observe" /proc/[0-9]*/environ); do
+    file=${file#/proc/}
+    echo "${file%/environ}"
+  done
+}
+
 # end_processes PID...: all at once, also those that are stopped. Who does not end in ten seconds is killed.
 end_processes() {
   local pid end=$((SECONDS + 10))
@@ -289,14 +298,15 @@ plain_client() {
 cleanup() {
   local status=$? dir pids
   trap - EXIT
+  trap '' INT TERM
   # What a test that failed has begun: it would keep its mount busy.
   mapfile -t pids < <(jobs -p)
   kill "${pids[@]}" 2>/dev/null
   for dir in "${MOUNTS[@]}"; do unmount "$dir"; done # also one whose process died, which is no mount point any more
   stop_glusterishd
   if [ -n "$WORK" ]; then
-    mapfile -t pids < <(own_pids "$WORK"/d/run/vols/*/*.pid "$WORK"/d/run/shd/*/*.pid "$WORK"/d/vols/*/rebalance/*.pid)
-    end_processes "${pids[@]}"
+    # Again: what is told to end may just be starting another one.
+    while mapfile -t pids < <(processes_of "$WORK") && [ ${#pids[@]} -gt 0 ]; do end_processes "${pids[@]}"; done
     if [ -n "${KEEP_WORK:-}" ] || { [ "$TEST_FAILED" -gt 0 ] && [ -n "${KEEP_FAILED:-}" ]; }; then
       note "kept: $WORK"
     else
@@ -308,4 +318,5 @@ cleanup() {
   exit "$status"
 }
 trap cleanup EXIT
-trap 'exit 130' INT TERM
+# Told once, whatever is done at the end is not cut short by being told again: `timeout` tells a process and its group.
+trap 'trap "" INT TERM; exit 130' INT TERM
