@@ -20,6 +20,11 @@ done
 
 healed() { [ "$(gi_on 1 volume heal data info | awk '/^Number of entries:/ {n += $4; bricks++} END {print bricks n + 0}')" = 30 ]; }
 replaced() { gi_on 1 node status | grep -q '^State: done'; }
+# over WORDS...: no node is at it any more, and none has failed.
+over() {
+  local said
+  said=$(gi_on 1 volume "$@" status) && grep -q completed <<<"$said" && ! grep -qE 'in progress|failed|not started' <<<"$said"
+}
 copied() { cmp "$WORK/m/file" "$WORK"/b4/data*/file; } # where the node has put it
 brick_runs() { cat "$WORK"/n2/run/vols/data/*.pid >/dev/null 2>&1; }
 token=
@@ -27,9 +32,10 @@ token=
 take() {
   local n=$1 words
   shift
-  words=$(sed -E "s,(n[1-4]):/bricks,\1:$WORK/B\1,g; s,/Bn,/b,g; s,TOKEN,$token,; s, /root/, $WORK/,; s, /mnt\$, $WORK/m," <<<"$*")
+  # The second set is on the same machines: the fourth one comes later, for another reason.
+  words=$(sed -E "s,n4:(\S*)/data n5:\S* n6:\S*,n1:\1/grown n2:\1/grown n3:\1/grown,; s,(n[1-4]):/bricks,\1:$WORK/B\1,g; s,/Bn,/b,g; s,TOKEN,$token,; s, /root/, $WORK/,; s, /mnt\$, $WORK/m," <<<"$*")
   case $words in
-  *' volume create '* | *' node replace '*) words="$words force" ;; # all bricks are on the disk of the system here
+  *' volume create '* | *' node replace '* | *' add-brick '*) words="$words force" ;; # all bricks are on the disk of the system here
   mount*)
     ok "$*" mount_on "$n" 1 data "$WORK/m"
     head -c 100000 /dev/urandom >"$WORK/m/file"
@@ -54,6 +60,11 @@ take() {
   case $words in
   *'pool token') token=$OUTPUT ;;
   *'heal data info') ok "nothing is left" within 60 healed ;;
+  *'rebalance data start' | *'remove-brick data '*' start')
+    words=${words#glusterish volume }
+    # shellcheck disable=SC2086
+    ok "it comes to its end" within 60 over ${words% start}
+    ;;
   *'node replace '*) ok "it is replaced" within 150 replaced ;;
   *'pool recover'*) for i in 2 4; do must "node $i is back" start_node $i --brick-root="$WORK/b$i"; done ;;
   *'pool join '*@n1) # and so on
