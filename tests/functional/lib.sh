@@ -296,7 +296,7 @@ plain_client() {
 # ---- the end ----
 
 cleanup() {
-  local status=$? dir pids
+  local status=$? round dir pids
   trap - EXIT
   trap '' INT TERM
   # What a test that failed has begun: it would keep its mount busy.
@@ -305,8 +305,12 @@ cleanup() {
   for dir in "${MOUNTS[@]}"; do unmount "$dir"; done # also one whose process died, which is no mount point any more
   stop_glusterishd
   if [ -n "$WORK" ]; then
-    # Again: what is told to end may just be starting another one.
-    while mapfile -t pids < <(processes_of "$WORK") && [ ${#pids[@]} -gt 0 ]; do end_processes "${pids[@]}"; done
+    # Again: what is told to end may just be starting another one. Not for ever: a process that waits in the kernel cannot end.
+    for ((round = 0; round < 5; round++)); do
+      mapfile -t pids < <(processes_of "$WORK")
+      [ ${#pids[@]} -gt 0 ] || break
+      end_processes "${pids[@]}"
+    done
     if [ -n "${KEEP_WORK:-}" ] || { [ "$TEST_FAILED" -gt 0 ] && [ -n "${KEEP_FAILED:-}" ]; }; then
       note "kept: $WORK"
     else
