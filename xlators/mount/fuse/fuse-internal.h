@@ -62,6 +62,19 @@ void node_map_del(struct node_map *m, const struct node *n);
 struct node *node_map_first(const struct node_map *m, uint32_t *pos);
 void node_map_free(struct node_map *m);
 
+/* ---- nodes by the name that they were seen under last (fuse-names.c) ---- */
+
+struct name_map {
+  struct node **bucket;
+  uint32_t count, capacity;
+};
+
+struct node *name_map_get(const struct name_map *m, uint64_t parent_id, const char *name); /* NULL: none */
+/* n->parent_id and n->name lead to it from now on, and to no other. They must not change before name_map_del. */
+void name_map_put(struct name_map *m, struct node *n);
+void name_map_del(struct name_map *m, struct node *n); /* if it is there */
+void name_map_free(struct name_map *m);
+
 /* ---- options ---- */
 
 struct bridge_options {
@@ -110,8 +123,9 @@ struct node {
   uint64_t attr_until; /* gi_now: so long the kernel may believe its attributes, as all bricks said them … */
   uint64_t parent_id;  /* where the last LOOKUP found it, to be able to ask the kernel to drop it … */
   char *name;
-  uint64_t name_until; /* … and so long, that this name leads to it */
-  struct gi_list lru;  /* bridge.lru, oldest first */
+  struct node *name_next; /* in the same bucket of bridge.names */
+  uint64_t name_until;    /* … and so long, that this name leads to it */
+  struct gi_list lru;     /* bridge.lru, oldest first */
 };
 
 /* ---- per fd ---- */
@@ -202,8 +216,6 @@ struct absent_names {
   uint32_t count;
 };
 
-#define BRIDGE_NAMES 512 /* slots; a power of two */
-
 #define BRIDGE_MAGIC 0xf05eb21du
 
 struct bridge {
@@ -236,12 +248,12 @@ struct bridge {
   uint64_t init_offered; /* capability bits the kernel offered beyond what libfuse knows */
 
   struct node_map nodes;
+  struct name_map names;
   struct id_table fds; /* struct gi_fd */
   struct opener_table openers;
   struct gi_list lru; /* struct node.lru */
   uint32_t node_count;
   struct gi_budget_user nodes_user; /* what the kernel refers to, and may be asked to let go of */
-  uint64_t named[BRIDGE_NAMES];     /* by parent and name: the id of the node last seen there; the node itself confirms it */
   struct gi_trust_order order;
   uint32_t stale_pid;   /* whose change was the last of an object that was not there any more */
   uint64_t stale_until; /* gi_now; another change of that caller before then belongs to the same call */

@@ -152,6 +152,7 @@ node_release(struct bridge *b, struct node *n)
   GI_ASSERT(n->id && inode && b->node_count > 0);
   GI_ASSERT(inode != b->root);
   node_map_del(&b->nodes, n);
+  name_map_del(&b->names, n);
   gi_list_del(&n->lru);
   gi_free(n->name);
   n->name = NULL;
@@ -269,24 +270,12 @@ id_of(const struct bridge *b, const struct gi_inode *inode)
   return inode == b->root ? FUSE_ROOT_ID : node_of(b, inode)->id;
 }
 
-/* FNV-1a. */
-static uint64_t *
-name_slot(struct bridge *b, uint64_t parent_id, const char *name)
-{
-  uint64_t h = 0xcbf29ce484222325ull ^ parent_id;
-
-  for (; *name; name++)
-    h = (h ^ (uint8_t)*name) * 0x100000001b3ull;
-  return &b->named[(h ^ (h >> 32)) % BRIDGE_NAMES];
-}
-
 void
 node_find_named(struct bridge *b, struct gi_loc *loc)
 {
-  uint64_t parent_id = id_of(b, loc->parent);
-  struct node *n = node_map_get(&b->nodes, *name_slot(b, parent_id, loc->name));
+  struct node *n = name_map_get(&b->names, id_of(b, loc->parent), loc->name);
 
-  if (n && n->parent_id == parent_id && n->name && strcmp(n->name, loc->name) == 0)
+  if (n)
     gi_loc_set_inode(loc, n->inode);
 }
 
@@ -299,27 +288,27 @@ node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, co
     return;
   gi_list_del(&n->lru);
   gi_list_add_tail(&b->lru, &n->lru);
-  n->name_queued &= n->parent_id == id_of(b, parent);
-  if (n->parent_id != id_of(b, parent))
-    n->name_until = 0;
-  n->parent_id = id_of(b, parent);
-  *name_slot(b, n->parent_id, name) = n->id;
-  if (n->name && strcmp(n->name, name) == 0)
+  if (n->name && n->parent_id == id_of(b, parent) && strcmp(n->name, name) == 0) {
+    name_map_put(&b->names, n);
     return;
-  n->name_until = 0;
+  }
+  name_map_del(&b->names, n);
   gi_free(n->name);
   n->name = gi_strdup(name);
+  n->parent_id = id_of(b, parent);
+  n->name_until = 0;
   n->name_queued = false; /* that was another */
+  name_map_put(&b->names, n);
   node_check(b, n);
 }
 
 void
 node_seen(struct bridge *b, const struct gi_inode *inode)
 {
-  const struct node *n = node_of(b, inode);
+  struct node *n = node_of(b, inode);
 
   if (n->name)
-    *name_slot(b, n->parent_id, n->name) = n->id;
+    name_map_put(&b->names, n);
 }
 
 /* From the end of `path` towards its beginning: the names that the kernel has found it by. */

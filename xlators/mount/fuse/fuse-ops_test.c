@@ -509,6 +509,26 @@ test_victims_are_named(void **state)
   rig_free(r);
 }
 
+/* However many names the kernel has asked for. */
+static void
+test_each_of_many_names_is_known(void **state)
+{
+  struct rig *r = rig_new(NULL);
+  char name[8];
+
+  for (unsigned n = 2; n < 250; n++) {
+    struct answer a = {(uint8_t)n, S_IFREG | 0644, 0, 0};
+
+    snprintf(name, sizeof(name), "f%u", n);
+    lookup(r, name, &a);
+  }
+  for (unsigned n = 2; n < 250; n++) {
+    snprintf(name, sizeof(name), "f%u", n);
+    expect_locs(r, FUSE_UNLINK, name, NULL, (uint8_t)n, 0);
+  }
+  rig_free(r);
+}
+
 /* ---- rename ---- */
 
 static void
@@ -765,6 +785,7 @@ main(void)
       cmocka_unit_test(test_rename_noreplace_is_named),
       cmocka_unit_test(test_rename),
       cmocka_unit_test(test_victims_are_named),
+      cmocka_unit_test(test_each_of_many_names_is_known),
       cmocka_unit_test(test_writeback),
       cmocka_unit_test(test_refused_open),
   };

@@ -514,6 +514,7 @@ bridge_finish(struct gi_xlator *x)
   gi_timer_finish(&b->ready_timer);
   gi_budget_leave(&b->nodes_user);
   node_map_free(&b->nodes);
+  name_map_free(&b->names);
   id_table_free(&b->fds);
   groups_free(b);
   gi_free(b->real_path);
