@@ -17,7 +17,8 @@ ask() { curl -s --max-time 20 --unix-socket "$1" "http://localhost$2"; }
 
 is "$(stat -c %a "$O")" 700 "nobody else may look into the directory of the sockets"
 is "$(find "$O" -name '*.socket' ! -perm 600)" "" "nor use a socket"
-within 10 test -S "$(socket shd)"
+has_shd() { [ -S "$(socket shd)" ]; }
+within 10 has_shd
 for role in glusterishd brick shd client; do
   s=$(socket "$role")
   is "$(ask "$s" /process | jq -r '.role + " " + (.pid | tostring)')" "$role $(grep -oE '[0-9]+\.socket$' <<<"$s" | cut -d. -f1)" \
