@@ -136,9 +136,9 @@ alone() { grep -q "volume v: bricks here take the new password alone" "$WORK/n$1
 ok "bricks take the new password alone" within 60 alone 1
 ok "of both nodes" within 10 alone 2
 # The first mount has no credentials, and hears nothing of the daemon any more.
-deaf=$(pgrep -f "mount-m.log")
-sleep 1
-like "$(cat "$WORK"/n[12]/log/bricks/*.log | grep "is trusted no more: its user")" "PID:$deaf-" "a mount that cannot hear of it is a client as others from then on"
+deaf=$(pgrep -f -- "-l $WORK/mount-m.log")
+is_told() { cat "$WORK"/n"$1"/log/bricks/*.log | grep "is trusted no more: its user" | grep -q "PID:$deaf-"; }
+for i in 1 2; do ok "node $i: a mount that cannot hear of it is a client as others from then on" within 10 is_told $i; done
 is "$(cat "$WORK"/n[12]/log/bricks/*.log | grep "is trusted no more: its user" | grep -v "PID:$deaf-")" "" "and whatever else runs on a node has shown it"
 
 # ---- off ----
