@@ -255,6 +255,12 @@ mount_volume() {
   within 20 mountpoint -q "$dir"
 }
 
+# end_mount DIR: unmounts it, and its process has ended: bricks have all that it had for them.
+end_mount() {
+  local pid
+  pid=$(pgrep -f -- "-l $WORK/mount-${1##*/}.log") && umount "$1" && within 20 not_running "$pid"
+}
+
 unmount() { umount "$1" 2>/dev/null || umount -l "$1" 2>/dev/null; }
 
 # ---- bricks without a daemon ----
