@@ -26,21 +26,22 @@ blamed() { marks "$WORK/bricks/pg-$1" | grep -v 'trusted.afr.dirty' | grep -q "t
 # ---- killed ----
 victim=$(brick_pid pg "$WORK/bricks/pg-3")
 under_load killed 8 kill -9 "$victim"
-if [ "$pause" -lt 1000 ]; then pass "the longest pause is under 1 s"; else fail "the longest pause is under 1 s" "$pause ms"; fi
-sleep 2
+# Its connections have ended with it: nobody waits until it does not answer a ping, which takes five seconds.
+if [ "$pause" -lt 4000 ]; then pass "nothing waits for pings"; else fail "nothing waits for pings" "$pause ms"; fi
 for b in 1 2; do
-  ok "brick $b blames the killed brick" blamed $b pg-client-2
+  ok "brick $b blames the killed brick" within 10 blamed $b pg-client-2
   is "$(marks "$WORK/bricks/pg-$b" | grep -E 'trusted.afr.pg-client-[01]=')" "" "brick $b blames no other"
 done
 
 # ---- frozen ----
 # The killed brick comes back empty-handed but alive: it is still blamed, so it is not what the data is read from.
 ok "the killed brick is started again" gi volume start pg force
-sleep 4
+attached_again() { [ "$(grep -c "attached to $WORK/bricks/pg-3" "$WORK/mount-mnt.log")" -ge 2 ]; }
+ok "the mount uses it" within 20 attached_again
 victim=$(brick_pid pg "$WORK/bricks/pg-2")
 under_load frozen 14 kill -STOP "$victim"
-if [ "$pause" -lt 6000 ]; then pass "the longest pause is under 6 s"; else fail "the longest pause is under 6 s" "$pause ms"; fi
-ok "brick 1 blames the frozen brick" within 5 blamed 1 pg-client-1
+if [ "$pause" -lt 10000 ]; then pass "it is waited for no longer than for two pings"; else fail "it is waited for no longer than for two pings" "$pause ms"; fi
+ok "brick 1 blames the frozen brick" within 10 blamed 1 pg-client-1
 kill -CONT "$victim" # and is healed at once
 ok "the server stops" pg_stop "$data"
 
@@ -49,7 +50,8 @@ echo before >"$WORK/mnt/file"
 sync "$WORK/mnt/file"
 sleep 1.5
 kill -9 "$(brick_pid pg "$WORK/bricks/pg-2")" "$(brick_pid pg "$WORK/bricks/pg-3")"
-sleep 1
+cut_off() { ! stat "$WORK/mnt/file"; }
+ok "two bricks are gone" within 10 cut_off
 out=$( (echo after >"$WORK/mnt/file2") 2>&1)
 like "$out" 'not connected|Transport endpoint' "creating a file fails with a clear error when two bricks are gone"
 [ ! -e "$WORK/bricks/pg-1/file2" ] && pass "and leaves nothing on the brick that is there" || fail "and leaves nothing on the brick that is there"
