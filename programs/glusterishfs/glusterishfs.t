@@ -152,8 +152,9 @@ if [ -c /dev/fuse ]; then
   nok "and removes its pid file" test -e "$WORK/mount.pid"
 
   touch "$WORK/mount.pid"
-  flock "$WORK/mount.pid" sh -c 'sleep 1; rm "$1"' - "$WORK/mount.pid" &
+  flock "$WORK/mount.pid" sh -c 'until [ -e "$1.seen" ]; do sleep 0.1; done; sleep 1; rm "$1"' - "$WORK/mount.pid" &
   ok "a process that still ends holds its pid file" within 5 held "$WORK/mount.pid"
+  touch "$WORK/mount.pid.seen"
   ok "a mount waits for it" mount_it
   ok "and has the file of its own" kill -0 "$(cat "$WORK/mount.pid")"
   umount "$WORK/mnt"
