@@ -67,6 +67,7 @@ written_early() { counters && [ "$(counter early_writes)" -ge $((writes / 2)) ];
 
 grows plain "without write-behind"
 ok "write-behind is switched on" gi volume set v performance.write-behind on
+ok "the mount has it" within 20 grep -q "performance/write-behind joins the running graph" "$WORK/mount-m.log"
 sleep 1.5 # what it took in while it was away it answers when the bricks have it
 grows early "write-behind"
 ok "most of that was answered early" written_early

@@ -12,7 +12,7 @@ M=$WORK/direct B=$WORK/buffered
 must "it mounts past the page cache" mount_volume r "$M" --direct-io-mode=enable
 must "and through it" mount_volume r "$B"
 
-has_new_dump() { compgen -G "$WORK/d/run/*.dump.*" >/dev/null && sleep 0.3; }
+has_new_dump() { grep -qs '^DUMP-END-TIME' "$WORK"/d/run/*.dump.*; }
 
 # seen KIND: how many of them the brick has seen.
 seen() {
@@ -47,10 +47,10 @@ without=$(costs READ read_small "$M") listed=$(costs READDIRP list) kernels=$(co
 note "a brick sees $without READs for 4 MiB in pieces of 8 KiB past the page cache, $kernels through it, $listed READDIRPs for 1500 names"
 ok "without them the brick sees every READ" test "${without:-0}" -ge 512
 
-# Three switches, of which the mount hears.
 ok "read-ahead is put in" gi volume set r performance.read-ahead on
 ok "readdir-ahead is put in" gi volume set r performance.readdir-ahead on
-sleep 6
+has() { [ -e "$1/.meta/graphs/active/r-$2" ]; }
+for m in "$M" "$B"; do for layer in read-ahead readdir-ahead; do ok "$layer is there in ${m##*/}" within 20 has "$m" $layer; done; done
 with=$(costs READ read_small "$M") ahead=$(costs READDIRP list) buffered=$(costs READ read_small "$B")
 note "with them $with READs past the page cache, $buffered through it, $ahead READDIRPs"
 ok "a brick sees a READ per page" test "${with:-999}" -le 48
@@ -91,6 +91,7 @@ done
 sleep 6
 touch "$WORK/stop"
 ok "the reader saw no error" wait "$io"
+ok "io-cache is there" within 20 has "$M" io-cache
 is "$(cat "$WORK/errors")" "" "nor a wrong byte"
 note "$(cat "$WORK/count") operations"
 cached=$(costs READ read_again)
