@@ -266,9 +266,10 @@ void di_keep_name(struct di_inode *i, const struct gi_loc *loc);
 void di_keep_layout(struct di *d, struct di_inode *i, struct di_layout *l);
 /* Which subvolume a new layout begins with: by the path of the directory, if it is known. */
 uint32_t di_layout_start(const struct di *d, const struct gi_loc *loc, const struct gi_gfid *gfid);
-/* A new one for a directory on the subvolumes of `mask`, with that commit hash. On a task: asks for sizes. Owned by the caller. */
+/* A new one for a directory on the subvolumes of `mask`, with that commit hash; it leaves as much as it can where `old` (or NULL) has it. On a task:
+ * asks for sizes. Owned by the caller. */
 struct di_layout *di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid,
-                                 uint64_t mask, uint32_t commit);
+                                 uint64_t mask, uint32_t commit, const struct di_layout *old);
 /* The part of the layout of a directory that `child` has now; err != 0: it has none, or could not say. On a task. */
 struct di_range di_range_ask(struct di *d, struct gi_fop *fop, const struct gi_loc *dir, unsigned child);
 /* The layout of a directory is another one by now, if it is still this: it is asked for when it is used next. */
@@ -485,7 +486,7 @@ void di_heal_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid
 void di_name_mds(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, struct di_inode *i, const struct gi_gfid *gfid);
 /* Adds to the mark of the subvolume that counts. 0 or errno. */
 int di_mark(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, int32_t by);
-/* Gives it a new layout with that commit hash (or DI_NO_COMMIT), unless what it has is the one that it would get. Under the lock of its
+/* Gives it a new layout with that commit hash (or DI_NO_COMMIT), unless what it has is as good. Under the lock of its
  * layout. 0 or errno; *exchanged becomes true if it had another one. */
 int di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid, uint32_t commit,
                     bool *exchanged);

@@ -80,7 +80,7 @@ make(struct di *d, struct gi_fop *fop)
   if (!gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid) || gi_gfid_is_none(&gfid))
     return gi_fop_fail(fop, EINVAL);
   /* As long as it has this layout every file elsewhere has a linkto file. */
-  l = di_layout_make(d, fop, &fop->loc, &gfid, d->up | 1ull << hashed, d->stamp > DI_NO_COMMIT ? d->stamp : 0);
+  l = di_layout_make(d, fop, &fop->loc, &gfid, d->up | 1ull << hashed, d->stamp > DI_NO_COMMIT ? d->stamp : 0, NULL);
   err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc);
   if (!err) {
     h = mkdir_fop(d, fop, l, (unsigned)hashed, true);

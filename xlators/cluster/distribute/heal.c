@@ -66,7 +66,7 @@ di_layout_start(const struct di *d, const struct gi_loc *loc, const struct gi_gf
 
 struct di_layout *
 di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *gfid, uint64_t mask,
-               uint32_t commit)
+               uint32_t commit, const struct di_layout *old)
 {
   const char *names[DI_MAX];
   uint64_t weight[DI_MAX];
@@ -79,7 +79,7 @@ di_layout_make(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const
     names[i] = d->x->children[i]->name;
   l->commit = commit;
   di_layout_build(l, names, set ? set : mask, (unsigned)di_opts(d)->spread, di_layout_start(d, loc, gfid),
-                  weighted ? weight : NULL);
+                  weighted ? weight : NULL, old);
   return l;
 }
 
@@ -169,16 +169,15 @@ heal_layout(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const st
   di_found_end(&f);
   write = bare_of(l);
   if (!l->whole) {
-    di_keep_layout(d, di_inode_of(d, inode), di_layout_make(d, fop, loc, gfid, di_all(d), DI_NO_COMMIT));
+    di_keep_layout(d, di_inode_of(d, inode), di_layout_make(d, fop, loc, gfid, di_all(d), DI_NO_COMMIT, NULL));
     l = di_inode_of(d, inode)->layout;
     write = di_all(d);
   } else {
     di_foreach(i, write) l->range[i] = (struct di_range){.commit = l->commit};
   }
   if (write) {
-    struct di_layout *mine = di_layout_new(d->n); /* others may exchange what is kept meanwhile */
+    struct di_layout *mine = di_layout_copy(l); /* others may exchange what is kept meanwhile */
 
-    memcpy(mine, l, sizeof(*l) + d->n * sizeof(l->range[0]));
     if (write_ranges(d, fop, gfid, mine, write) == 0)
       gi_free(mine);
     else
@@ -241,7 +240,10 @@ di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, cons
   }
   have = err ? NULL : di_layout_known(d, inode);
   if (!err && !(have && set_by_user(d, have))) {
-    want = di_layout_make(d, fop, loc, gfid, di_all(d), commit);
+    struct di_layout *old = have ? di_layout_copy(have) : NULL;
+
+    want = di_layout_make(d, fop, loc, gfid, di_all(d), commit, old);
+    gi_free(old);
     have = di_layout_known(d, inode);
     if (!have || !as_wanted(have, want)) {
       *exchanged = true;

@@ -22,6 +22,15 @@ di_layout_new(unsigned n)
   return l;
 }
 
+struct di_layout *
+di_layout_copy(const struct di_layout *l)
+{
+  struct di_layout *c = di_layout_new(l->n);
+
+  memcpy(c, l, sizeof(*l) + l->n * sizeof(l->range[0]));
+  return c;
+}
+
 bool
 di_range_decode(struct di_range *r, const void *bytes, uint32_t len)
 {
@@ -111,19 +120,23 @@ by_name(const void *a, const void *b)
   return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
 }
 
-void
-di_layout_build(struct di_layout *l, const char *const *names, uint64_t mask, unsigned spread, uint32_t start,
-                const uint64_t *weight)
+/* The subvolumes that get a part, in the order of their parts, and how many hashes each gets; the last one gets what is left. */
+struct parts {
+  unsigned n;
+  uint8_t order[DI_MAX];
+  uint32_t size[DI_MAX]; /* by subvolume */
+};
+
+static void
+choose_parts(const struct di_layout *l, const char *const *names, uint64_t mask, unsigned spread, uint32_t start,
+             const uint64_t *weight, struct parts *p)
 {
   struct named set[DI_MAX];
   unsigned n = 0, use;
   double sum = 0, chunk;
-  uint32_t cursor = 0;
   bool equal = !weight;
 
-  GI_ASSERT(mask);
   for (unsigned i = 0; i < l->n; i++) {
-    l->range[i] = (struct di_range){.commit = l->commit};
     if (!(mask >> i & 1))
       continue;
     set[n++] = (struct named){names[i], i};
@@ -136,15 +149,127 @@ di_layout_build(struct di_layout *l, const char *const *names, uint64_t mask, un
   for (unsigned k = 0; k < use; k++)
     sum += equal ? 1.0 : (double)weight[set[(start + k) % n].child];
   chunk = (double)0xffffffffu / sum;
+  p->n = 0;
   for (unsigned k = 0; k < use; k++) {
-    struct di_range *r = &l->range[set[(start + k) % n].child];
-    uint32_t size = (uint32_t)(chunk * (equal ? 1.0 : (double)weight[set[(start + k) % n].child]));
+    unsigned child = set[(start + k) % n].child;
 
-    if (size == 0 && k + 1 < use)
+    p->size[child] = (uint32_t)(chunk * (equal ? 1.0 : (double)weight[child]));
+    p->order[p->n++] = (uint8_t)child;
+  }
+}
+
+static bool
+holds(const struct di_layout *l, unsigned child)
+{
+  return !l->range[child].err && !di_range_empty(&l->range[child]);
+}
+
+/* How many hashes stay where they are. */
+static uint64_t
+common(const struct parts *p, const struct di_layout *old)
+{
+  uint64_t cursor = 0, sum = 0;
+
+  for (unsigned k = 0; k < p->n; k++) {
+    const struct di_range *r = &old->range[p->order[k]];
+    uint64_t end = k + 1 == p->n ? 1ull << 32 : cursor + p->size[p->order[k]];
+    uint64_t from = cursor > r->start ? cursor : r->start, to = end < r->stop + 1ull ? end : r->stop + 1ull;
+
+    if (holds(old, p->order[k]) && from < to)
+      sum += to - from;
+    cursor = end;
+  }
+  return sum;
+}
+
+static void
+put(struct parts *p, unsigned from, unsigned to)
+{
+  uint8_t child = p->order[from];
+
+  GI_ASSERT(from < p->n && to < p->n);
+  if (from < to)
+    memmove(&p->order[from], &p->order[from + 1], to - from);
+  else
+    memmove(&p->order[to + 1], &p->order[to], from - to);
+  p->order[to] = child;
+}
+
+/* The one part is put where most stays. True: more than before. */
+static bool
+find_place(struct parts *p, unsigned from, const struct di_layout *old)
+{
+  uint64_t before = common(p, old), most = before;
+  unsigned best = from;
+
+  for (unsigned to = 0; to < p->n; to++) {
+    uint64_t stays;
+
+    put(p, from, to);
+    stays = common(p, old);
+    put(p, to, from);
+    if (stays > most) {
+      most = stays;
+      best = to;
+    }
+  }
+  put(p, from, best);
+  return most > before;
+}
+
+/* The order is the old one, with those that had nothing where that moves least; then each is tried in every place until none is better. That need not
+ * be the best of all orders, but a layout that is as new stays as it is. */
+static void
+arrange(struct parts *p, const struct di_layout *old)
+{
+  struct parts all = *p;
+  bool better = true;
+
+  p->n = 0;
+  for (unsigned k = 0; k < all.n; k++) {
+    unsigned at = 0;
+
+    if (!holds(old, all.order[k]))
+      continue;
+    while (at < p->n && old->range[p->order[at]].start < old->range[all.order[k]].start)
+      at++;
+    p->order[p->n++] = all.order[k];
+    put(p, p->n - 1, at);
+  }
+  for (unsigned k = 0; k < all.n; k++) {
+    if (holds(old, all.order[k]))
+      continue;
+    p->order[p->n++] = all.order[k];
+    find_place(p, p->n - 1, old);
+  }
+  while (better) {
+    better = false;
+    for (unsigned k = 0; k < p->n; k++)
+      better = find_place(p, k, old) || better;
+  }
+}
+
+void
+di_layout_build(struct di_layout *l, const char *const *names, uint64_t mask, unsigned spread, uint32_t start,
+                const uint64_t *weight, const struct di_layout *old)
+{
+  struct parts p;
+  uint32_t cursor = 0;
+
+  GI_ASSERT(mask && (!old || old->n == l->n));
+  choose_parts(l, names, mask, spread, start, weight, &p);
+  if (old)
+    arrange(&p, old);
+  for (unsigned i = 0; i < l->n; i++)
+    l->range[i] = (struct di_range){.commit = l->commit};
+  for (unsigned k = 0; k < p.n; k++) {
+    struct di_range *r = &l->range[p.order[k]];
+
+    if (p.size[p.order[k]] == 0 && k + 1 < p.n)
       continue; /* too small beside the others */
     r->start = cursor;
-    r->stop = k + 1 == use ? 0xffffffffu : cursor + size - 1;
-    cursor += size;
+    cursor += p.size[p.order[k]];
+    r->stop = k + 1 == p.n ? 0xffffffffu : cursor - 1;
   }
   di_layout_check(l);
 }

@@ -31,6 +31,7 @@ struct di_layout {
 };
 
 struct di_layout *di_layout_new(unsigned n);
+struct di_layout *di_layout_copy(const struct di_layout *l);
 /* From the attribute's bytes. False: it is none, the range is as if there were no attribute. */
 bool di_range_decode(struct di_range *r, const void *bytes, uint32_t len);
 void di_range_encode(const struct di_range *r, uint8_t bytes[DI_LAYOUT_BYTES]);
@@ -42,8 +43,9 @@ void di_layout_check(struct di_layout *l);
 int di_layout_find(const struct di_layout *l, uint32_t hash);
 
 /* A new layout over the subvolumes of `mask` (at least one), at most `spread` of them (0: all): by their names, from the one that `start`
- * chooses, in proportion to the weights (NULL, or one is 0: equal parts). The others get no range. */
+ * chooses, in proportion to the weights (NULL, or one is 0: equal parts). The others get no range. With an `old` layout of the same subvolumes
+ * (or NULL) they come in the order in which most hashes stay where they are. */
 void di_layout_build(struct di_layout *l, const char *const *names, uint64_t mask, unsigned spread, uint32_t start,
-                     const uint64_t *weight);
+                     const uint64_t *weight, const struct di_layout *old);
 
 #endif
