@@ -103,7 +103,7 @@ test_most_stays_where_it_is(void **state)
   static const struct {
     uint64_t before, after;
     double moves; /* at most */
-  } steps[] = {{0xf, 0xd, 0.51}, {0xd, 0xf, 0.34}, {0x3, 0x7, 0.34}, {0x7, 0x3, 0.51},
+  } steps[] = {{0xf, 0xd, 0.51}, {0xd, 0xf, 0.34}, {0x3, 0x7, 0.34},     {0x7, 0x3, 0.51},
                {0x1, 0x3, 0.51}, {0x3, 0xf, 0.51}, {0x7ff, 0x7fe, 0.45}, {0x7fe, 0x7ff, 0.28}};
   struct di_layout *old = di_layout_new(11), *l = di_layout_new(11);
 
@@ -123,7 +123,8 @@ test_most_stays_where_it_is(void **state)
   di_layout_build(old, names, 7, 0, 0, (const uint64_t[11]){100, 300, 50}, NULL);
   di_layout_build(l, names, 7, 0, 1, (const uint64_t[11]){100, 300, 60}, old);
   assert_true(share_that_moves(old, l) < 0.04);
-  di_layout_build(l, names, 7, 0, 1, (const uint64_t[11]){1ull << 40, 1ull << 40, 1}, old); /* too small for a part, but at the end */
+  di_layout_build(l, names, 7, 0, 1, (const uint64_t[11]){1ull << 40, 1ull << 40, 1},
+                  old); /* too small for a part, but at the end */
   assert_true(l->whole);
   gi_free(old);
   gi_free(l);
@@ -169,8 +170,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_equal_parts), cmocka_unit_test(test_weights), cmocka_unit_test(test_order_of_names),
-      cmocka_unit_test(test_some_only),   cmocka_unit_test(test_damage),
-      cmocka_unit_test(test_most_stays_where_it_is),
+      cmocka_unit_test(test_some_only),   cmocka_unit_test(test_damage),  cmocka_unit_test(test_most_stays_where_it_is),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
