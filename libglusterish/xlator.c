@@ -274,6 +274,14 @@ gi_xlator_take_children(struct gi_xlator *x)
   gi_free(old);
 }
 
+bool
+gi_xlator_is_spread(const struct gi_xlator *x)
+{
+  while (x->nchildren == 1)
+    x = x->children[0];
+  return x->cls->branches;
+}
+
 const char *
 gi_xlator_option(const struct gi_xlator *x, const char *name)
 {

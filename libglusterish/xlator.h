@@ -362,6 +362,9 @@ struct gi_xlator *gi_xlator_interested(struct gi_xlator *x, enum gi_fop_kind kin
  * switched on meanwhile, it has never been off. */
 void gi_xlator_enable(struct gi_xlator *x, bool enabled);
 
+/* What is below it is spread over several children of one translator: a listing that goes on while files move from one to another may
+ * lack some of them. */
+bool gi_xlator_is_spread(const struct gi_xlator *x);
 /* The text of an option as the volfile gave it (for wildcard options), or NULL. */
 const char *gi_xlator_option(const struct gi_xlator *x, const char *name);
 

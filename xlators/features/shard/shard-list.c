@@ -138,17 +138,6 @@ in_order(struct sh_numbers *s)
   s->count = kept;
 }
 
-/* Over several sets, where a block that a rebalance moves meanwhile may not be in a listing. */
-static bool
-several_sets(const struct shard *sh)
-{
-  const struct gi_xlator *x = sh->x;
-
-  while (x->nchildren == 1)
-    x = x->children[0];
-  return x->cls->branches;
-}
-
 /* E2BIG: it is cheaper to try all. */
 static int
 list_blocks(struct shard *sh, struct gi_fop *fop, struct search *s)
@@ -156,7 +145,7 @@ list_blocks(struct shard *sh, struct gi_fop *fop, struct search *s)
   uint64_t most = (s->end - s->first) / SH_TRIES_PER_PART;
   int err = sh_list(sh, fop, 0, most, found, s);
 
-  if (!err && several_sets(sh)) /* one that it has passed by is in the next one */
+  if (!err && gi_xlator_is_spread(sh->x)) /* one that a rebalance moves, and that it has passed by, is in the next one */
     err = sh_list(sh, fop, 0, most, found, s);
   return err;
 }

@@ -353,9 +353,8 @@ static const struct gi_option nl_table[] = {
      .op_version = 31100,
      .text =
          "Also keep the names that exist, of directories that were wholly listed by this client: then every other name does "
-         "not exist, and a name is found whatever its case (glusterfs.get_real_filename). Those of directories that it made "
-         "are "
-         "kept in any case."},
+         "not exist, and a name is found whatever its case (glusterfs.get_real_filename). Not of volumes over several sets, "
+         "where a listing may lack a file that a rebalance moves. Those of directories that it made are kept in any case."},
     {.name = "cache-invalidation",
      .key = "performance.cache-invalidation",
      .type = GI_OPT_BOOL,

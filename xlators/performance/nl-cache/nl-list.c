@@ -2,7 +2,7 @@
  *
  * Directories of which all names are known: those we made, and, with
  * `nl-cache-positive-entry`, those that were listed from beginning to end while
- * nothing of ours changed in them. Every other name is not there, and Samba's question for a
+ * nothing of ours changed in them, where one subvolume has them all. Every other name is not there, and Samba's question for a
  * name in whatever case is answered, too.
  */
 #include "xlators/performance/nl-cache/nl-cache.h"
@@ -42,6 +42,13 @@ remember_offsets(struct nl_fd *fd, const struct gi_dirents *entries)
     fd->offs[i] = entries->entry[i].off;
 }
 
+/* Over several subvolumes a listing may pass by what moves meanwhile, and nobody makes or removes a name then. */
+static bool
+may_be_whole(const struct nl *nl)
+{
+  return nl_options(nl)->positive && !gi_xlator_is_spread(nl->x);
+}
+
 enum gi_verdict
 nl_readdir(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -52,12 +59,11 @@ nl_readdir(struct gi_xlator *x, struct gi_fop *fop)
   if (!fd || !fop->fd->inode)
     return GI_PASS;
   nl_note(nl, f);
-  if (!fd->reading && (fop->args.offset != 0 || !nl_options(nl)->positive))
+  if (!fd->reading && (fop->args.offset != 0 || !may_be_whole(nl)))
     return nl_dir_find(nl, fop->fd->inode) ? GI_PASS_TELL : GI_PASS;
   if (fop->args.offset == 0) {
     nl_fd_stop(fd);
-    *fd =
-        (struct nl_fd){.reading = nl_options(nl)->positive && !f->unsure, .seq = f->seq, .epoch = f->epoch, .asked = f->asked};
+    *fd = (struct nl_fd){.reading = may_be_whole(nl) && !f->unsure, .seq = f->seq, .epoch = f->epoch, .asked = f->asked};
   } else if (!goes_on(fd, fop->args.offset)) {
     nl_fd_stop(fd);
   }
