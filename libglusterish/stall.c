@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #define LONG_CALL (5 * GI_NSEC_PER_MSEC)
-#define SLOW_PERIOD GI_NSEC_PER_SEC
+#define SLOW_PERIOD_MAX GI_NSEC_PER_SEC
+#define SLOW_PER_CALL 10
 #define SUSPECT_PERIOD (3 * GI_NSEC_PER_SEC)
 #define SAME_FOR (2 * GI_NSEC_PER_MSEC) /* what the thread has waited meanwhile is less than half of a long call */
 
@@ -54,6 +55,18 @@ gi_stall_begin(const struct gi_stall *s, struct gi_reactor *r)
   return (struct gi_stall_call){now, now < s->suspect_until ? queued_lately(now) : 0};
 }
 
+/* A disk that is busy for a moment keeps few calls from the reactor, one that stays slow nearly all. */
+static uint64_t
+slow_period(const struct gi_stall *s, uint64_t now, uint64_t took)
+{
+  bool again = now < s->slow_until + SUSPECT_PERIOD;
+  uint64_t period = took < SLOW_PERIOD_MAX / SLOW_PER_CALL ? took * SLOW_PER_CALL : SLOW_PERIOD_MAX;
+
+  if (again && period < 2 * s->period)
+    period = 2 * s->period;
+  return period < SLOW_PERIOD_MAX ? period : SLOW_PERIOD_MAX;
+}
+
 enum gi_stall_kind
 gi_stall_end(struct gi_stall *s, struct gi_reactor *r, const struct gi_stall_call *c)
 {
@@ -68,6 +81,7 @@ gi_stall_end(struct gi_stall *s, struct gi_reactor *r, const struct gi_stall_cal
   s->suspect_until = end + SUSPECT_PERIOD;
   if (!suspect || waited + LONG_CALL >= took)
     return GI_STALL_LONG;
-  s->slow_until = end + SLOW_PERIOD;
+  s->period = slow_period(s, end, took);
+  s->slow_until = end + s->period;
   return GI_STALL_SLOW;
 }

@@ -3,7 +3,8 @@
  * Whether system calls that the reactor makes by itself wait for the disk.
  *
  * Such calls end in microseconds while the disk keeps up. When it does not, whoever
- * makes them gives them to workers for a second, so that others are served. A call
+ * makes them gives them to workers, so that others are served: for ten times as long
+ * as the call took, twice as long each time that follows soon, a second at most. A call
  * that is merely long may have waited for its processor on a busy machine, where a
  * hand-over would make things worse. So a long call only makes its kind suspect,
  * and a suspect kind becomes slow when a call is long without such waits.
@@ -20,6 +21,7 @@
 /* One for each kind of calls. All zero: nothing was long yet. */
 struct gi_stall {
   uint64_t slow_until, suspect_until; /* gi_now_about */
+  uint64_t period;                    /* ns for which it was slow the last time */
 };
 
 struct gi_stall_call {

@@ -340,8 +340,8 @@ note_slow_call(struct posix_op *op, enum gi_stall_kind what)
   if (what != GI_STALL_SLOW)
     return;
   p->metrics.slow_trips++;
-  gi_log(GI_LOG_DEBUG, p->name, GI_MSG_POSIX + 20, "%s waited for the disk: this kind goes to the workers for a second",
-         gi_fop_name(op->fop->kind));
+  gi_log(GI_LOG_DEBUG, p->name, GI_MSG_POSIX + 20, "%s waited for the disk: this kind goes to the workers for %llu ms",
+         gi_fop_name(op->fop->kind), (unsigned long long)(p->stall[op->fop->kind].period / GI_NSEC_PER_MSEC));
 }
 
 /* Notes the system calls of `op` if its tree is collected. */
