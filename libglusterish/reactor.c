@@ -95,6 +95,21 @@ gi_gfid_new(struct gi_reactor *r)
   return gfid;
 }
 
+struct gi_gfid
+gi_gfid_next(struct gi_gfid_run *run, struct gi_reactor *r)
+{
+  struct gi_gfid gfid = gi_gfid_new(r);
+
+  GI_ASSERT(run->left < GI_GFID_RUN);
+  if (run->left == 0) {
+    memcpy(run->first, gfid.b, sizeof(run->first));
+    run->left = GI_GFID_RUN;
+  }
+  memcpy(gfid.b, run->first, sizeof(run->first));
+  run->left--;
+  return gfid;
+}
+
 /* ---- timers ---- */
 
 void

@@ -52,6 +52,15 @@ static inline uint64_t gi_now_about(struct gi_reactor *r); /* the same, now */
 struct gi_time gi_wall(struct gi_reactor *r);              /* wall clock */
 void gi_random(struct gi_reactor *r, void *out, size_t len);
 struct gi_gfid gi_gfid_new(struct gi_reactor *r); /* random version-4 UUID */
+/* The same, but GI_GFID_RUN of them in a row share their first two bytes. These choose the directory of the handle on a brick (brick.md 2.3),
+ * of which there are 65,536: objects that are made after each other share one, and a brick with few of them needs few directories. Other
+ * runs have other bytes, by chance. Starts out as zeroes. */
+#define GI_GFID_RUN 256
+struct gi_gfid_run {
+  uint8_t first[2];
+  uint16_t left;
+};
+struct gi_gfid gi_gfid_next(struct gi_gfid_run *run, struct gi_reactor *r);
 
 /* ---- timers ---- */
 

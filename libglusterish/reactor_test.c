@@ -640,6 +640,23 @@ test_clocks_and_chance(void **state)
     for (unsigned k = 0; k < i; k++)
       assert_false(gi_gfid_equal(&g[i], &g[k]));
   }
+  struct gi_gfid_run run = {0}, other = {0};
+  unsigned firsts = 0, shared = 0;
+  struct gi_gfid last = {0};
+  for (unsigned i = 0; i < 8 * GI_GFID_RUN; i++) {
+    struct gi_gfid one = gi_gfid_next(&run, r), two = gi_gfid_next(&other, r);
+    assert_int_equal(one.b[6] >> 4, 4);
+    assert_false(gi_gfid_equal(&one, &last));
+    assert_memory_not_equal(one.b + 2, last.b + 2, 14);
+    if (i % GI_GFID_RUN)
+      assert_memory_equal(one.b, last.b, 2);
+    else
+      firsts += i && memcmp(one.b, last.b, 2) != 0;
+    shared += memcmp(one.b, two.b, 2) == 0;
+    last = one;
+  }
+  assert_true(firsts >= 5); /* of 7 */
+  assert_true(shared <= 2 * GI_GFID_RUN);
   uint8_t big[1000] = {0}, zero[1000] = {0};
   gi_random(r, big, sizeof(big));
   assert_memory_not_equal(big, zero, sizeof(big));

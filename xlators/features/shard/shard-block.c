@@ -208,7 +208,7 @@ make_block(struct sh_file *file, struct gi_fop *parent, uint64_t n, struct gi_gf
   if (err)
     return err;
   struct gi_fop *mk = block_entry(file, parent, GI_FOP_MKNOD, n);
-  struct gi_gfid wanted = gi_gfid_new(sh->x->reactor);
+  struct gi_gfid wanted = gi_gfid_next(&sh->gfids, sh->x->reactor);
 
   mk->args.mode = S_IFREG | 0644;
   gi_dict_set_gfid(gi_fop_xdata(mk), "gfid-req", &wanted);

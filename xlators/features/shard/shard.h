@@ -136,6 +136,7 @@ struct shard {
   bool dir_known[2]; /* .shard, .shard/.remove_me */
   struct gi_list leases, dooms;
   struct gi_owner owner; /* of locks */
+  struct gi_gfid_run gfids; /* of blocks */
   unsigned busy;         /* tasks */
   bool stopping;         /* PARENT_DOWN has come and waits */
   void (*drained)(struct gi_xlator *x);

@@ -258,6 +258,8 @@ struct bridge {
   uint32_t stale_pid;   /* whose change was the last of an object that was not there any more */
   uint64_t stale_until; /* gi_now; another change of that caller before then belongs to the same call */
 
+  struct gi_gfid_run gfids; /* of objects that the kernel makes */
+
   struct absent_names absent;
   struct gi_list told;  /* struct told: somebody waits until the kernel knows */
   struct gi_list waits; /* struct lock_wait: we wait for locks */

@@ -126,7 +126,7 @@ op_new(struct bridge *b, fuse_req_t req, enum gi_fop_kind kind)
 void
 op_new_gfid(struct bridge *b, struct gi_fop *fop)
 {
-  struct gi_gfid gfid = gi_gfid_new(b->x->reactor);
+  struct gi_gfid gfid = gi_gfid_next(&b->gfids, b->x->reactor);
 
   gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", &gfid);
 }
