@@ -135,10 +135,10 @@ struct shard {
   struct gi_list bucket[SH_BUCKETS];
   bool dir_known[2]; /* .shard, .shard/.remove_me */
   struct gi_list leases, dooms;
-  struct gi_owner owner; /* of locks */
+  struct gi_owner owner;    /* of locks */
   struct gi_gfid_run gfids; /* of blocks */
-  unsigned busy;         /* tasks */
-  bool stopping;         /* PARENT_DOWN has come and waits */
+  unsigned busy;            /* tasks */
+  bool stopping;            /* PARENT_DOWN has come and waits */
   void (*drained)(struct gi_xlator *x);
   struct gi_list lost; /* files of which news may not be understood */
   struct gi_defer losing;
