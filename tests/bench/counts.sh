@@ -9,6 +9,7 @@
 #    "messages": 147,                    calls to the brick that got most of them
 #    "recv_per_message": 0.99, "copied_share": 0,
 #    "switches": 512,                    context switches of client and bricks
+#    "cpu_us": [310, 95, 97, 94],        processor time of the client and of each brick
 #    "system_calls": 2310}               of both; null where perf cannot count them
 #
 # all divided by OPERATIONS but for the ratios. COUNTS_CALLS=no leaves the last one out. Root only; needs jq, and wait_for SECONDS COMMAND….
@@ -45,6 +46,12 @@ counts_sent() {
 counts_switches() {
   local p
   for p in $counts_pids; do cat /proc/"$p"/task/*/status; done 2>/dev/null | awk '/ctxt_switches:/ {n += $2} END {print n + 0}'
+}
+
+# Microseconds on a processor so far, of the client and of each brick: "N N …".
+counts_cpu() {
+  local p
+  for p in $counts_pids; do cat /proc/"$p"/task/*/schedstat 2>/dev/null | awk '{n += $1} END {printf "%d ", n / 1000}'; done
 }
 
 # Follows the kernel's requests to this mount in a trace buffer of its own.
@@ -84,12 +91,14 @@ counts_begin() {
     counts_perf=$!
     sleep 0.3
   fi
+  counts_cpu >"$counts_dir/cpu"
   counts_switches >"$counts_dir/switches"
 }
 
 counts_end() {
-  local switches after before kinds=null calls=null
+  local switches cpu after before kinds=null calls=null
   switches=$(($(counts_switches) - $(cat "$counts_dir/switches")))
+  cpu="$(cat "$counts_dir/cpu");$(counts_cpu)"
   if [ -n "$counts_perf" ]; then
     kill -INT "$counts_perf" && wait_for 5 grep -q sys_enter "$counts_dir/perf" # perhaps from a subshell, which cannot wait for it
     calls=$(awk -F, '/sys_enter/ {print $1 + 0}' "$counts_dir/perf")
@@ -100,12 +109,13 @@ counts_end() {
       jq -Rn '[inputs | capture("(?<n>[0-9]+) (?<k>.*)") | {(.k): (.n | tonumber)}] | add // {}')
   fi
   before=$(cat "$counts_dir/before") after=$(counts_client) || return 1
-  jq -cn --argjson kinds "$kinds" --arg before "$before" --arg after "$after" --argjson switches "$switches" --argjson calls "${calls:-null}" \
+  jq -cn --argjson kinds "$kinds" --arg before "$before" --arg after "$after" --arg cpu "$cpu" --argjson switches "$switches" --argjson calls "${calls:-null}" \
     --argjson n "$1" 'def per: . / $n * 1000 | round / 1000;
     ([$after, $before] | map(split(" ") | map(tonumber)) | transpose | map(.[0] - .[1])) as $d |
     {fuse: (if $kinds then $kinds | map_values(per) else null end), fuse_requests: ($d[0] | per), messages: ($d[1] | per),
      recv_per_message: (if $d[3] > 0 then $d[2] / $d[3] * 100 | round / 100 else null end),
      copied_share: (if $d[4] > 0 then $d[5] / $d[4] * 1000 | round / 1000 else 0 end),
+     cpu_us: ($cpu | split(";") | map([splits(" +") | select(. != "") | tonumber]) | transpose | map(.[1] - .[0] | . / $n | round)),
      switches: ($switches | per), system_calls: (if $calls then $calls | per else null end)}'
   rm -rf --one-file-system "$counts_dir"
 }
