@@ -66,30 +66,27 @@ make(struct di *d, struct gi_fop *fop)
 {
   struct di_locks locks = {0};
   struct di_layout *l;
-  const struct di_layout *pl;
   struct gi_fop *h;
   struct gi_gfid gfid;
   uint64_t failed = 0;
-  int err = di_layout_get(d, fop, gi_loc_parent(fop, &fop->loc), &pl), hashed;
+  unsigned hashed;
+  int err = di_hashed_complete(d, fop, &fop->loc, &hashed);
 
   if (err)
     return gi_fop_fail(fop, err);
-  hashed = di_hashed(d, pl, fop->loc.name);
-  if (hashed < 0)
-    return gi_fop_fail(fop, di_hole_err(d));
   if (!gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid) || gi_gfid_is_none(&gfid))
     return gi_fop_fail(fop, EINVAL);
   /* As long as it has this layout every file elsewhere has a linkto file. */
   l = di_layout_make(d, fop, &fop->loc, &gfid, d->up | 1ull << hashed, d->stamp > DI_NO_COMMIT ? d->stamp : 0, NULL);
-  err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc);
+  err = di_lock_name(d, fop, &locks, hashed, &fop->loc);
   if (!err) {
-    h = mkdir_fop(d, fop, l, (unsigned)hashed, true);
-    err = di_do(d, h, (unsigned)hashed);
+    h = mkdir_fop(d, fop, l, hashed, true);
+    err = di_do(d, h, hashed);
     gi_reply_move(fop, h);
     gi_fop_unref(h);
   }
   if (!err)
-    failed = mkdir_others(d, fop, l, (unsigned)hashed);
+    failed = mkdir_others(d, fop, l, hashed);
   di_unlock(d, fop, &locks);
   if (err) {
     gi_free(l);
@@ -100,7 +97,7 @@ make(struct di *d, struct gi_fop *fop)
     gi_free(l);
     return gi_fop_fail(fop, EIO); /* something else was made */
   }
-  keep_new(d, fop, l, (unsigned)hashed, failed);
+  keep_new(d, fop, l, hashed, failed);
   return GI_ANSWERED;
 }
 

@@ -587,6 +587,79 @@ test_a_subvolume_that_joins_is_waited_for(void **state)
   fake_stack_free(s);
 }
 
+/* ---- a subvolume that came lately, and has none of the directories yet ---- */
+
+#define ABOVE_GFID 7
+
+static struct {
+  const char *name;        /* of the directory in which another one is made */
+  bool there, makes, made; /* on the last subvolume: that directory; whether it can be made; the other one */
+} late;
+
+static void
+say_late(struct gi_fop *fop, void *arg)
+{
+  const char *name = fop->loc.name;
+  bool above = name ? strcmp(name, late.name) == 0 : gi_fop_gfid(fop)->b[0] == ABOVE_GFID;
+
+  if ((name && !above) || (above && arg == &parts[3] && !late.there)) {
+    gi_fop_fail(fop, ENOENT);
+    return;
+  }
+  say_dir(fop, arg);
+  if (above)
+    attr_of(&fop->rsp.stat, ABOVE_GFID, S_IFDIR | 0755);
+}
+
+static void
+make_late(struct gi_fop *fop, void *arg)
+{
+  bool above = strcmp(fop->loc.name, late.name) == 0, last = arg == &parts[3];
+
+  if (last && !(above ? late.makes : late.there)) {
+    gi_fop_fail(fop, ENOENT);
+    return;
+  }
+  if (last && above)
+    late.there = true;
+  else if (last)
+    late.made = true;
+  attr_of(&fop->rsp.stat, above ? ABOVE_GFID : FILE_GFID, S_IFDIR | 0755);
+}
+
+/* It gets a part of a new directory's layout, so it gets the directory: names would have no place otherwise. */
+static void
+test_late_subvolume_gets_a_new_directory(void **state)
+{
+  struct fake_stack *s = stack_with_dir(4, 0);
+  struct gi_fop *f = fake_fop(s, GI_FOP_LOOKUP);
+  struct gi_gfid gfid;
+
+  memset(&late, 0, sizeof(late));
+  late.name = name_on(1, 4);
+  for (unsigned i = 0; i < 4; i++) {
+    parts[i] = (struct part){.n = i, .of = 3, .bare = i == 3};
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_late, .arg = &parts[i]});
+    fake_script_always(s, i, GI_FOP_MKDIR, (struct fake_reply){.fill = make_late, .arg = &parts[i]});
+  }
+  gi_loc_set_inode(&f->loc, fake_inode(s, DIR_GFID));
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  f = entry_fop(s, GI_FOP_LOOKUP, late.name);
+  fake_submit(s, f); /* it has not got what is above this one either */
+  assert_int_equal(f->rsp.ret, 0);
+  assert_false(late.there);
+  late.makes = true;
+  f = fake_fop(s, GI_FOP_MKDIR);
+  memset(gfid.b, FILE_GFID, sizeof(gfid.b));
+  gi_fop_set_entry(f, &f->loc, fake_inode(s, ABOVE_GFID), "new");
+  gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &gfid);
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_true(late.there && late.made);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -612,6 +685,7 @@ main(void)
       cmocka_unit_test(test_room_is_that_of_the_volume),
       cmocka_unit_test(test_a_subvolume_joins),
       cmocka_unit_test(test_a_subvolume_that_joins_is_waited_for),
+      cmocka_unit_test(test_late_subvolume_gets_a_new_directory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
