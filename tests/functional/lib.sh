@@ -105,12 +105,12 @@ like() {
   if printf '%s\n' "$1" | grep -Eq -- "$2"; then pass "$3"; else fail "$3" "got:    $1" "wanted: /$2/"; fi
 }
 
-# within SECONDS COMMAND...: runs it until it succeeds.
+# within SECONDS COMMAND...: runs it until it succeeds, for that long at least: the clock of the shell counts whole seconds.
 within() {
   local end=$((SECONDS + $1))
   shift
   until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -ge $end ] && return 1
+    [ $SECONDS -gt $end ] && return 1
     sleep 0.1
   done
 }
