@@ -58,6 +58,7 @@ for b in bad:
 s = connect()
 s.sendall(struct.pack(">I", 0x80100000) + b"abc")
 s2 = connect()
+s2.settimeout(20)
 s2.sendall(mark(call(123451501, 1, 2)))
 sys.exit(0 if s2.recv(100) else 1)
 PY
