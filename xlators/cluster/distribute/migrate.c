@@ -126,15 +126,17 @@ di_last_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, uns
   return err ? err : bring_mdata(d, fop, gfid, source, child);
 }
 
-/* What is given to the file after its mode: who was killed may not have come to that. */
+/* What is given to the file after its mode: who was killed may not have come to that. An ACL may have changed the mode of the source since; of the
+ * bits that are its marks the file has the owner's, as in `mode`. */
 static int
-bring_along(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat, unsigned source, unsigned child)
+bring_along(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat, uint32_t mode, unsigned source, unsigned child)
 {
   struct gi_fop *set = di_own_fop(fop, GI_FOP_SETATTR, &stat->gfid);
   int err;
 
-  set->args.valid = GI_SET_ATIME | GI_SET_MTIME;
+  set->args.valid = GI_SET_ATIME | GI_SET_MTIME | GI_SET_MODE;
   set->args.iatt = *stat;
+  set->args.iatt.mode = (stat->mode & ~(uint32_t)DI_MOVING) | (mode & DI_MOVING);
   err = di_do_drop(d, set, child);
   return err ? err : di_last_xattrs(d, fop, &stat->gfid, source, child);
 }
@@ -222,6 +224,7 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
   struct gi_gfid gfid = reply->rsp.stat.gfid;
   struct di_locks locks = {0};
   struct gi_iatt stat;
+  uint32_t mode = reply->rsp.stat.mode;
   bool comes = false, lost = false;
   int from = di_linkto_target(d, reply), err;
 
@@ -240,7 +243,7 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
   if (!err && lost)
     err = di_take_back(d, fop, &gfid, *source, child);
   if (!err && comes) {
-    err = bring_along(d, fop, &stat, *source, child);
+    err = bring_along(d, fop, &stat, mode, *source, child);
     if (!err)
       err = di_linkto_lead(d, fop, &gfid, *source, child); /* to those who missed it */
     if (!err)

@@ -530,6 +530,14 @@ see_mode(struct gi_fop *fop, void *arg)
   }
 }
 
+static uint32_t mode_there; /* what the target gets: a minimal ACL of the source is in its mode alone */
+
+static void
+see_mode_there(struct gi_fop *fop, void *arg)
+{
+  mode_there = fop->args.valid & GI_SET_MODE ? fop->args.iatt.mode : 0;
+}
+
 static void
 test_a_move_is_finished_when_nobody_has_a_lock(void **state)
 {
@@ -540,14 +548,16 @@ test_a_move_is_finished_when_nobody_has_a_lock(void **state)
     struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(1, 2));
 
     size_held = held == 1;
-    mode_set = 0;
+    mode_set = mode_there = 0;
     fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_moving, .arg = to});
     fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_unfinished, .arg = from});
     fake_script_always(s, 0, GI_FOP_INODELK, (struct fake_reply){.fill = see_lock, .arg = s->x});
     fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = see_mode, .arg = &locked});
+    fake_script_always(s, 1, GI_FOP_SETATTR, (struct fake_reply){.fill = see_mode_there});
     fake_submit(s, f);
     assert_int_equal(f->rsp.ret, 0);
     assert_int_equal(f->rsp.stat.mode, S_IFREG | 0644);
+    assert_int_equal(mode_there, size_held ? 0 : S_IFREG | 0644);
     assert_int_equal(mode_set, held ? 0 : S_IFREG | GI_LINKTO_MODE);
     /* Held: the source counts, and what is done there is done to the copy, too. */
     assert_ptr_equal(di_inode_of(di_of(s->x), fake_inode(s, FILE_GFID))->cached, s->x->children[held ? 0 : 1]);
