@@ -193,8 +193,8 @@ const struct gi_extension gi_extensions[] = {
      "xdata of SETATTR",
      "rebalance",
      "0.1",
-     "1: the file has moved to another brick. EBUSY if somebody has a POSIX lock of it; if not, none is granted any more, "
-     "and no client gives it another mode (ESTALE). 0: it has not."},
+     "1: the file has moved to another brick. EBUSY if somebody has a POSIX lock of it, EAGAIN if its mode no longer says that "
+     "it is on the move; if not, none is granted any more, and no client gives it another mode (ESTALE). 0: it has not."},
     {NULL,
      {GI_MOVING_KEY},
      "xdata of UNLINK",

@@ -20,7 +20,7 @@ static const struct {
 } flag_table[] = {
 #define FLAG(f) offsetof(struct posix_op, f)
     {FLAG(fd2_own), K(COPY_FILE_RANGE)},
-    {FLAG(exclusive), K(READDIR) | K(READDIRP) | K(WRITE) | COUNTERS | RANGES | ATTRIBUTES},
+    {FLAG(exclusive), K(READDIR) | K(READDIRP) | K(WRITE) | K(SETATTR) | K(FSETATTR) | COUNTERS | RANGES | ATTRIBUTES},
     {FLAG(slow), K(READ) | K(WRITE) | K(COPY_FILE_RANGE) | K(GETXATTR) | K(FGETXATTR)},
     {FLAG(gone), K(UNLINK) | K(RMDIR)},
     {FLAG(dir_gone), K(RMDIR)},

@@ -35,6 +35,25 @@ posix_run_stat(struct posix_op *op)
 
 /* ---- SETATTR ---- */
 
+/* Between a look at the mode and another one nobody else sets it. */
+int
+posix_prepare_setattr(struct posix_op *op)
+{
+  op->exclusive = op->fop->args.valid & GI_SET_MODE;
+  return op->fop->kind == GI_FOP_FSETATTR ? posix_prepare_fd(op) : posix_prepare_object(op);
+}
+
+/* Whoever moves the file says that it has moved; but somebody has set its mode since, and taken away what told others to change both. */
+static bool
+lost_marks(const struct posix_op *op, const struct stat *st)
+{
+  const mode_t marks = S_ISVTX | S_ISGID;
+  uint64_t moved;
+
+  return op->fop->caller.pid < 0 && gi_dict_get_uint(op->fop->xdata, GI_MOVED_KEY, &moved) && moved && S_ISREG(st->st_mode) &&
+         (st->st_mode & marks) != marks && !gi_has_linkto_mode(st->st_mode);
+}
+
 static int
 set_mode(struct posix_op *op, struct posix_at at, const struct stat *st)
 {
@@ -121,6 +140,8 @@ posix_run_setattr(struct posix_op *op)
 
   if (err)
     return posix_err(op, err);
+  if (lost_marks(op, &st))
+    return posix_err(op, EAGAIN);
   posix_node_known(op, NODE_OBJ, at);
   posix_iatt(&st, &op->node[NODE_OBJ].gfid, &fop->rsp.pre);
   if (a->valid == 0 && !S_ISLNK(st.st_mode)) {

@@ -642,6 +642,38 @@ times_that_are_none_are_refused(void **state)
   brick_free(b);
 }
 
+/* Whoever moves a file has seen its marks; a client that sets a mode takes them away, and others write to it alone then. */
+static void
+a_file_without_marks_has_not_moved(void **state)
+{
+  static const struct {
+    uint32_t mode;
+    int err;
+  } was[] = {{0644 | S_ISVTX | S_ISGID, 0}, {0600, EAGAIN}, {0600 | S_ISVTX, EAGAIN}, {S_ISVTX, 0}};
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b);
+  struct gi_fd *fd;
+
+  (void)state;
+  assert_ok(brick_create(b, ROOT, "f", &g, &fd));
+  for (size_t i = 0; i < 2 * GI_ARRAY_LEN(was); i++) {
+    bool moved = i % 2;
+    struct gi_fop *f = brick_fop(b, GI_FOP_SETATTR);
+
+    set_object(f, &g);
+    f->args.valid = GI_SET_MODE;
+    f->args.iatt.mode = moved ? GI_LINKTO_MODE : was[i / 2].mode;
+    f->caller.pid = GI_PID_REBALANCE;
+    gi_dict_set_uint(gi_fop_xdata(f), GI_MOVED_KEY, moved);
+    if (moved && was[i / 2].err)
+      assert_fails(brick_run(b, f), was[i / 2].err);
+    else
+      assert_ok(brick_run(b, f));
+  }
+  gi_fd_unref(&fd);
+  brick_free(b);
+}
+
 static void
 no_second_object_gets_the_gfid_of_the_root(void **state)
 {
@@ -691,6 +723,7 @@ main(void)
       cmocka_unit_test(absurd_numbers_are_refused),
       cmocka_unit_test(kinds_of_other_layers_are_refused),
       cmocka_unit_test(empty_requests_are_survived),
+      cmocka_unit_test(a_file_without_marks_has_not_moved),
       cmocka_unit_test(no_second_object_gets_the_gfid_of_the_root),
       cmocka_unit_test(times_that_are_none_are_refused),
       cmocka_unit_test(only_the_object_that_is_meant_loses_its_name),

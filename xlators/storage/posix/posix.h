@@ -572,6 +572,7 @@ POSIX_RUN(rmdir);
 POSIX_RUN(rename);
 POSIX_RUN(link);
 POSIX_RUN(stat);
+int posix_prepare_setattr(struct posix_op *op);
 POSIX_RUN(setattr);
 POSIX_RUN(truncate);
 POSIX_RUN(access);

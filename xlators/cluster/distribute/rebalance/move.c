@@ -328,7 +328,23 @@ become_the_file(struct move *m)
   return err;
 }
 
-/* What it has become meanwhile, by the hand of somebody else, stays: names are removed of linkto files alone. */
+/* Somebody has set the mode of the source since it was looked at for the last time, and what others have written since, who saw no marks, the target
+ * lacks. A target that was the file before keeps its bytes. */
+static int
+go_back(struct move *m)
+{
+  int err = di_move_look_at_source(m);
+
+  if (m->replaced && !m->unfinished)
+    return EEXIST;
+  if (err && err != EBUSY)
+    return err;
+  m->dressed = true;
+  err = mark_again(m);
+  return err ? err : EAGAIN;
+}
+
+/* What it has become meanwhile, by the hand of somebody else, stays: names are removed of linkto files alone. EAGAIN: all is to be compared anew. */
 static int
 retire(struct move *m)
 {
@@ -338,6 +354,8 @@ retire(struct move *m)
   m->switched = true;
   if (!err)
     err = set_mode(m, m->f.from, GI_LINKTO_MODE, false);
+  if (err == EAGAIN)
+    err = go_back(m);
   if (err && !di_is_gone(err))
     return err; /* gone: its last name was removed, which is seen when names are */
   return drop_xattr(m, m->f.to, m->f.r->d->linkto_key);

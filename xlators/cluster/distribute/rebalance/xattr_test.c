@@ -5,6 +5,8 @@
  */
 #include "xlators/cluster/distribute/rebalance/walk-fixture.h"
 
+#include "libglusterish/extension.h"
+
 #define ACL "system.posix_acl_access"
 #define PLAIN "user.plain"
 
@@ -102,10 +104,16 @@ say_copy(struct gi_fop *fop, void *arg)
     gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", value, len);
 }
 
+static bool mode_at_last; /* is set on the source when the target is the file and has been compared with it */
+
 static void
 keep_xattrs(struct gi_fop *fop, void *arg)
 {
   gi_dict_merge(copy_of(arg)->xattrs, fop->args.dict);
+  if (mode_at_last && copy_of(arg) == &copies[0] && copies[1].mode != GI_LINKTO_MODE) {
+    copies[0].mode = 0600;
+    mode_at_last = false;
+  }
 }
 
 static void
@@ -118,8 +126,21 @@ drop_xattr(struct gi_fop *fop, void *arg)
 static void
 keep_mode(struct gi_fop *fop, void *arg)
 {
-  if (fop->args.valid & GI_SET_MODE)
+  const struct copy *c = copy_of(arg);
+  uint64_t moved;
+
+  if (gi_dict_get_uint(fop->xdata, GI_MOVED_KEY, &moved) && moved && (c->mode & DI_MOVING) != DI_MOVING)
+    gi_fop_fail(fop, EAGAIN); /* as a brick does */
+  else if (fop->args.valid & GI_SET_MODE)
     copy_of(arg)->mode = fop->args.iatt.mode & 07777;
+}
+
+static unsigned synced; /* how often the target was */
+
+static void
+see_sync(struct gi_fop *fop, void *arg)
+{
+  synced++;
 }
 
 static void
@@ -156,6 +177,7 @@ err_of_move(void (*who)(bool acl))
     fake_script_always(s, i, GI_FOP_REMOVEXATTR, (struct fake_reply){.fill = drop_xattr, .arg = arg});
     fake_script_always(s, i, GI_FOP_SETATTR, (struct fake_reply){.fill = keep_mode, .arg = arg});
   }
+  fake_script_always(s, 1, GI_FOP_FSYNC, (struct fake_reply){.fill = see_sync});
   gi_task_start(s->x->reactor, move, &r);
   fake_settle(s);
   fake_stack_free(s);
@@ -244,6 +266,19 @@ test_what_is_set_all_the_time_stays(void **state)
   assert_int_equal(copies[1].mode, GI_LINKTO_MODE);
 }
 
+/* The marks go with it, and who writes meanwhile writes to the source alone: nothing is exchanged before both are compared once more. */
+static void
+test_a_mode_that_is_set_at_last(void **state)
+{
+  mode_at_last = true;
+  synced = 0;
+  assert_int_equal(err_of_move(NULL), 0);
+  assert_false(mode_at_last);
+  assert_int_equal(copies[0].mode, GI_LINKTO_MODE);
+  assert_int_equal(copies[1].mode, 0600);
+  assert_int_equal(synced, 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int
@@ -256,6 +291,7 @@ main(void)
       TEST(test_an_acl_that_is_set_at_last),
       TEST(test_an_acl_that_is_removed_at_last),
       TEST(test_what_is_set_all_the_time_stays),
+      TEST(test_a_mode_that_is_set_at_last),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
