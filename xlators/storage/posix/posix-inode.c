@@ -138,6 +138,7 @@ posix_run_setattr(struct posix_op *op)
   struct stat st;
   int err = are_times(a) ? object(op, &at, &st) : EINVAL;
 
+  GI_ASSERT(op->exclusive || !(a->valid & GI_SET_MODE));
   if (err)
     return posix_err(op, err);
   if (lost_marks(op, &st))
