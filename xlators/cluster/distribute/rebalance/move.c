@@ -161,9 +161,10 @@ di_move_unlock_file(struct move *m)
 
 /* ---- marks ---- */
 
-/* `child` gets the mode, with `owner` all attributes at once; the source is told with it whether it has moved: then nobody gets a lock there any more. */
-static int
-set_mode(struct move *m, unsigned child, uint32_t mode, bool owner)
+/* For the mode of `child`, with `owner` for all attributes at once; the source is told with it whether it has moved: then nobody gets a lock there any
+ * more. */
+static struct gi_fop *
+mode_fop(struct move *m, unsigned child, uint32_t mode, bool owner)
 {
   struct gi_fop *fop = di_own_fop(m->f.r->base, GI_FOP_SETATTR, &m->f.gfid);
 
@@ -173,24 +174,73 @@ set_mode(struct move *m, unsigned child, uint32_t mode, bool owner)
   fop->args.iatt.mode = (m->stat.mode & ~07777u) | mode;
   if (child == m->f.from)
     gi_dict_set_uint(gi_fop_xdata(fop), GI_MOVED_KEY, mode == GI_LINKTO_MODE);
-  return di_do_drop(m->f.r->d, fop, child);
+  return fop;
 }
 
 static int
-mark(struct move *m)
+set_mode(struct move *m, unsigned child, uint32_t mode, bool owner)
+{
+  return di_do_drop(m->f.r->d, mode_fop(m, child, mode, owner), child);
+}
+
+/* The mode that the source had before it was given `given`, or before that one: what somebody has set since it was looked at is the owner's. */
+static bool
+take_other_mode(struct move *m, const struct gi_iatt *before, uint32_t given, uint32_t last)
+{
+  const uint32_t marks = DI_MOVING, mode = before->mode & 07777u, own = m->stat.mode & 07777u;
+
+  if (!S_ISREG(before->mode) || mode == given || mode == last || mode == own || mode == (own | marks))
+    return false;
+  m->stat.mode = before->mode;
+  if ((mode & marks) == marks) /* an ACL has changed it */
+    m->stat.mode = (before->mode & ~marks) | (own & marks);
+  return true;
+}
+
+/* The source gets its mode, with the marks of a file on the move or without. */
+static int
+give_source_mode(struct move *m, uint32_t marks, uint32_t *last)
+{
+  uint32_t mode = (m->stat.mode & 07777u) | marks;
+  struct gi_fop *fop = mode_fop(m, m->f.from, mode, false);
+  int err = di_do(m->f.r->d, fop, m->f.from);
+
+  if (!err && take_other_mode(m, &fop->rsp.pre, mode, *last))
+    err = EAGAIN;
+  gi_fop_unref(fop);
+  *last = mode;
+  return err;
+}
+
+static int
+set_marks(struct move *m)
 {
   struct di *d = m->f.r->d;
   struct gi_fop *fop = di_own_fop(m->f.r->base, GI_FOP_SETXATTR, &m->f.gfid);
   const char *target = d->x->children[m->f.to]->name;
   GI_CLEANUP_FREE char *mode = gi_asprintf("%o", m->stat.mode & 07777u);
-  int err;
 
   GI_ASSERT(!gi_gfid_is_none(&m->f.gfid) && S_ISREG(m->stat.mode));
   fop->args.dict = gi_dict_new();
   gi_dict_set_bin(fop->args.dict, d->linkto_key, target, (uint32_t)strlen(target) + 1);
   gi_dict_set_str(fop->args.dict, d->mode_key, mode);
-  err = di_do_drop(d, fop, m->f.from);
-  return err ? err : set_mode(m, m->f.from, (m->stat.mode & 07777u) | DI_MOVING, false);
+  return di_do_drop(d, fop, m->f.from);
+}
+
+/* With marks, or without: a mode that somebody sets meanwhile stays. */
+static int
+mark_source(struct move *m, uint32_t marks)
+{
+  uint32_t last = UINT32_MAX;
+  int err = EAGAIN;
+
+  GI_ASSERT(marks == 0 || marks == DI_MOVING);
+  for (unsigned i = 0; err == EAGAIN && i < DI_ATTEMPTS; i++) {
+    err = marks ? set_marks(m) : 0;
+    if (!err)
+      err = give_source_mode(m, marks, &last);
+  }
+  return err == EAGAIN ? EBUSY : err;
 }
 
 static int
@@ -206,7 +256,7 @@ di_move_unmark(struct move *m)
 {
   const struct di *d = m->f.r->d;
 
-  if (set_mode(m, m->f.from, m->stat.mode & 07777u, false) != 0)
+  if (mark_source(m, 0) != 0)
     return;                                           /* then it is found again with its marks */
   GI_IGNORE(drop_xattr(m, m->f.from, d->linkto_key)); /* without the bits it says nothing */
   GI_IGNORE(drop_xattr(m, m->f.from, d->mode_key));
@@ -306,7 +356,7 @@ mark_again(struct move *m)
 
   if (!err)
     m->switched = false;
-  return err ? err : mark(m);
+  return err ? err : mark_source(m, DI_MOVING);
 }
 
 /* EAGAIN: somebody has changed the mode of the source, and with it the marks, which are made anew; or other attributes, again and again. */

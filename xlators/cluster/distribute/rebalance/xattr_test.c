@@ -105,6 +105,7 @@ say_copy(struct gi_fop *fop, void *arg)
 }
 
 static bool mode_at_last; /* is set on the source when the target is the file and has been compared with it */
+static bool mode_at_mark; /* is set on the source just before it gets the marks' bits */
 
 static void
 keep_xattrs(struct gi_fop *fop, void *arg)
@@ -113,6 +114,10 @@ keep_xattrs(struct gi_fop *fop, void *arg)
   if (mode_at_last && copy_of(arg) == &copies[0] && copies[1].mode != GI_LINKTO_MODE) {
     copies[0].mode = 0600;
     mode_at_last = false;
+  }
+  if (mode_at_mark && copy_of(arg) == &copies[0]) {
+    copies[0].mode = 0600;
+    mode_at_mark = false;
   }
 }
 
@@ -129,6 +134,7 @@ keep_mode(struct gi_fop *fop, void *arg)
   const struct copy *c = copy_of(arg);
   uint64_t moved;
 
+  fop->rsp.pre.mode = S_IFREG | c->mode;
   if (gi_dict_get_uint(fop->xdata, GI_MOVED_KEY, &moved) && moved && (c->mode & DI_MOVING) != DI_MOVING)
     gi_fop_fail(fop, EAGAIN); /* as a brick does */
   else if (fop->args.valid & GI_SET_MODE)
@@ -137,10 +143,16 @@ keep_mode(struct gi_fop *fop, void *arg)
 
 static unsigned synced; /* how often the target was */
 
+static bool full; /* the target cannot be synced, and meanwhile a mode is set on the source */
+
 static void
 see_sync(struct gi_fop *fop, void *arg)
 {
   synced++;
+  if (!full)
+    return;
+  copies[0].mode = 0600;
+  gi_fop_fail(fop, ENOSPC);
 }
 
 static void
@@ -279,6 +291,33 @@ test_a_mode_that_is_set_at_last(void **state)
   assert_int_equal(synced, 2);
 }
 
+/* Nor does the move undo it when it makes its marks. */
+static void
+test_a_mode_that_is_set_at_first(void **state)
+{
+  const char *kept;
+
+  mode_at_mark = true;
+  assert_int_equal(err_of_move(NULL), 0);
+  assert_false(mode_at_mark);
+  assert_int_equal(copies[0].mode, GI_LINKTO_MODE);
+  assert_int_equal(copies[1].mode, 0600);
+  assert_true(gi_dict_get_str(copies[0].xattrs, KEY ".mode", &kept));
+  assert_string_equal(kept, "600");
+}
+
+/* Nor when it gives up. */
+static void
+test_a_mode_that_is_set_before_a_move_is_given_up(void **state)
+{
+  full = true;
+  assert_int_equal(err_of_move(NULL), ENOSPC);
+  full = false;
+  assert_int_equal(copies[0].mode, 0600);
+  assert_null(gi_dict_get(copies[0].xattrs, KEY ".mode"));
+  assert_int_equal(copies[1].mode, GI_LINKTO_MODE);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int
@@ -292,6 +331,8 @@ main(void)
       TEST(test_an_acl_that_is_removed_at_last),
       TEST(test_what_is_set_all_the_time_stays),
       TEST(test_a_mode_that_is_set_at_last),
+      TEST(test_a_mode_that_is_set_at_first),
+      TEST(test_a_mode_that_is_set_before_a_move_is_given_up),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
