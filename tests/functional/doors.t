@@ -66,7 +66,7 @@ chmod 755 "$WORK"
 chmod 644 "$WORK/ask.py"
 root() { timeout 20 python3 "$WORK/ask.py" "$HOST" "$PORT" "$@" 2>&1; }
 user() { setpriv --reuid 65534 --regid 65534 --clear-groups timeout 20 python3 "$WORK/ask.py" "$HOST" "$PORT" "$@" 2>&1; }
-host() { ip netns exec "$NS" timeout 20 python3 "$WORK/ask.py" "$HOST" "$PORT" "$@" 2>&1; }
+host() { nsenter --net="/run/netns/$NS" timeout 20 python3 "$WORK/ask.py" "$HOST" "$PORT" "$@" 2>&1; }
 
 # walk WHO WHAT... : what each of them gets, one line each.
 walk() {

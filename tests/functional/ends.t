@@ -32,6 +32,18 @@ is "$(processes_of "$its")" "" "they all end with it"
 is "$(grep -F "${its:-/}" /proc/self/mounts)" "" "its mount does, too"
 nok "its directory is gone" test -e "$its"
 
+# Another test that begins in a namespace of its own has a copy of each mount, and no process ends before its last copy goes.
+start_glusterishd >/dev/null
+must "there is a volume" start_volume v 1
+must "it is mounted" mount_volume v "$WORK/m"
+set -m
+unshare -m --propagation private "$(dirname "$0")/own-mounts" sh -c 'touch "$1"; sleep 1000' - "$WORK/apart" &
+apart=$!
+set +m
+must "another test has mounts of its own" within 20 test -e "$WORK/apart"
+ok "a mount ends all the same" end_mount "$WORK/m"
+kill -- "-$apart"
+
 cat >"$WORK/bench" <<'END'
 top=$GLUSTERISH_SRCDIR
 . "$top/extras/lib.sh"

@@ -7,7 +7,7 @@
 require_pool
 require_fuse
 # The name service of this test is its own: mounts are in a namespace of their own, too.
-[ -n "${OWN_MOUNTS:-}" ] || exec env OWN_MOUNTS=1 unshare -m --propagation private bash "$0"
+[ -n "${OWN_MOUNTS:-}" ] || exec env OWN_MOUNTS=1 unshare -m --propagation private "$(dirname "$0")/own-mounts" bash "$0"
 HELPER=$GLUSTERISH_BUILDDIR/programs/mount/mount.glusterish
 make_nodes 4 # the last one only mounts
 for i in 1 2 3; do must "node $i starts" start_node $i; done

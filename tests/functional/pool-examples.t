@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The examples of doc/operating.md, one after the other as they stand there, in a pool of machines that are named as there. Those about
 # encryption and of machines that are known by numbers (pool-recover.t) have tests of their own.
-[ "$(id -u)" = 0 ] && [ -z "${OWN_MOUNTS:-}" ] && OWN_MOUNTS=1 exec unshare -m --propagation private bash "$0" "$@"
+[ "$(id -u)" = 0 ] && [ -z "${OWN_MOUNTS:-}" ] && OWN_MOUNTS=1 exec unshare -m --propagation private "$(dirname "$0")/own-mounts" bash "$0" "$@"
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/pool.sh"
 require_pool

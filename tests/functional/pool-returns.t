@@ -7,7 +7,7 @@
 require_pool
 require_fuse
 # Names of this test are in a file of its own: mounts are in a namespace of their own, too.
-[ -n "${OWN_MOUNTS:-}" ] || exec env OWN_MOUNTS=1 unshare -m --propagation private bash "$0"
+[ -n "${OWN_MOUNTS:-}" ] || exec env OWN_MOUNTS=1 unshare -m --propagation private "$(dirname "$0")/own-mounts" bash "$0"
 make_nodes 3
 printf 'hosts: files\n' >"$WORK/nsswitch.conf"
 # names LINE...: all that resolve.

@@ -142,7 +142,7 @@ with open(sys.argv[2], "wb", buffering=0) as f:
     while True:
         f.write(s.recv(65536))
 PY
-  ip netns exec "$SWITCH" python3 "$WORK/listen.py" "v$1" "$2" >"$WORK/listen.out" 2>&1 &
+  nsenter --net="/run/netns/$SWITCH" python3 "$WORK/listen.py" "v$1" "$2" >"$WORK/listen.out" 2>&1 &
   LISTENER=$!
   within 10 grep -q listens "$WORK/listen.out"
 }

@@ -11,7 +11,7 @@
 if [ -z "${IN_NAMESPACES:-}" ]; then
   command -v glusterd >/dev/null && command -v gluster >/dev/null || { echo "1..0 # SKIP needs the packaged GlusterFS"; exit 0; }
   unshare --mount --net --pid --fork true 2>/dev/null || { echo "1..0 # SKIP needs namespaces"; exit 0; }
-  IN_NAMESPACES=1 exec unshare --mount --net --pid --fork --kill-child --mount-proc -- bash "$0" "$@"
+  IN_NAMESPACES=1 exec unshare --mount --net --pid --fork --kill-child --mount-proc -- "$(dirname "$0")/../functional/own-mounts" bash "$0" "$@"
 fi
 ADDRESS=10.99.0.1
 gl() { gluster --mode=script "$@"; }

@@ -3,7 +3,7 @@
 # What GlusterFS' instruments print for a volume of its own, and what ours do for one of ours with the same load: the same words,
 # labels, elements and keys; figures aside. Both daemons are in a network of their own, so that GlusterFS' can have its port.
 if [ -z "${IN_OWN_NETWORK:-}" ] && [ "$(id -u)" = 0 ] && unshare -nm true 2>/dev/null; then
-  IN_OWN_NETWORK=1 exec unshare -nm --propagation private bash "$0" "$@"
+  IN_OWN_NETWORK=1 exec unshare -nm --propagation private "$(dirname "$0")/../functional/own-mounts" bash "$0" "$@"
 fi
 . "$(dirname "$0")/../functional/lib.sh"
 . "$(dirname "$0")/../bench/gluster.sh"

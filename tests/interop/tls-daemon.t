@@ -40,7 +40,7 @@ X
 # works WHEN
 works() {
   rm -f "$WORK/sums" "$WORK/real.pid"
-  ok "$1: a client of GlusterFS mounts, writes and reads" timeout -k 5 60 unshare -m bash "$WORK/inside"
+  ok "$1: a client of GlusterFS mounts, writes and reads" timeout -k 5 60 unshare -m "$(dirname "$0")/../functional/own-mounts" bash "$WORK/inside"
   [ -s "$WORK/real.pid" ] && kill "$(cat "$WORK/real.pid")" 2>/dev/null
   like "$(cat "$WORK/sums")" " f3$" "$1: all of it"
   is "$(cd "$WORK/bricks/v-1" && md5sum f? | sed 's,  , ,')" "$(cat "$WORK/sums")" "$1: and it is on a brick"
