@@ -183,13 +183,14 @@ set_mode(struct move *m, unsigned child, uint32_t mode, bool owner)
   return di_do_drop(m->f.r->d, mode_fop(m, child, mode, owner), child);
 }
 
-/* The mode that the source had before it was given `given`, or before that one: what somebody has set since it was looked at is the owner's. */
+/* The mode that the source had before it got its own, with marks or without: what is neither of these, nor `last`, which we gave it before, somebody
+ * has set since it was looked at, and is its own. */
 static bool
-take_other_mode(struct move *m, const struct gi_iatt *before, uint32_t given, uint32_t last)
+take_other_mode(struct move *m, const struct gi_iatt *before, uint32_t last)
 {
   const uint32_t marks = DI_MOVING, mode = before->mode & 07777u, own = m->stat.mode & 07777u;
 
-  if (!S_ISREG(before->mode) || mode == given || mode == last || mode == own || mode == (own | marks))
+  if (!S_ISREG(before->mode) || mode == last || mode == own || mode == (own | marks))
     return false;
   m->stat.mode = before->mode;
   if ((mode & marks) == marks) /* an ACL has changed it */
@@ -205,7 +206,7 @@ give_source_mode(struct move *m, uint32_t marks, uint32_t *last)
   struct gi_fop *fop = mode_fop(m, m->f.from, mode, false);
   int err = di_do(m->f.r->d, fop, m->f.from);
 
-  if (!err && take_other_mode(m, &fop->rsp.pre, mode, *last))
+  if (!err && take_other_mode(m, &fop->rsp.pre, *last))
     err = EAGAIN;
   gi_fop_unref(fop);
   *last = mode;
