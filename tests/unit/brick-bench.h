@@ -26,6 +26,8 @@ void bench_set_option(struct fake_stack *s, const char *name, const char *value)
 /* Turns both sides until `*flag` is at least `want` or five seconds passed; false then. */
 bool bench_until(struct bench *b, const unsigned *flag, unsigned want);
 void bench_turn(struct bench *b, unsigned ms); /* turns both sides for that long */
+/* Turns until what was sent is answered (fails the test if it is not). */
+void bench_await(struct bench *b, const struct gi_fop *f);
 /* Submits at the client and turns until it is answered (fails the test if it is not). */
 void bench_submit(struct bench *b, struct gi_fop *f);
 /* Submits without waiting. */

@@ -80,8 +80,7 @@ test_counters_are_lowered_first(void **state)
   send_held(b, f, GI_FOP_XATTROP);
   assert_int_equal(b->server->graph->fds_live, 1);
   assert_true(fake_release(b->server, 0, GI_FOP_XATTROP, 0, 0));
-  for (int i = 0; i < 1000 && !f->answered; i++)
-    bench_turn(b, 1);
+  bench_await(b, f);
   assert_int_equal(f->rsp.ret, 0);
   assert_int_equal(b->server->nseen, 3);
   assert_int_equal(b->server->seen[1].kind, GI_FOP_INODELK);
@@ -104,8 +103,7 @@ test_the_operation_waits_for_an_unlock(void **state)
   f = stat_with(b, &out);
   send_held(b, f, GI_FOP_INODELK);
   assert_true(fake_release(b->server, 0, GI_FOP_INODELK, 0, 0));
-  for (int i = 0; i < 1000 && !f->answered; i++)
-    bench_turn(b, 1);
+  bench_await(b, f);
   assert_int_equal(f->rsp.ret, 0);
   assert_int_equal(b->server->nseen, 2);
   fake_fop_free(f);
@@ -147,8 +145,7 @@ test_client_goes(void **state)
   f = stat_with(b, &out);
   send_held(b, f, GI_FOP_XATTROP);
   gi_graph_deactivate(b->client->graph);
-  for (int i = 0; i < 1000 && !f->answered; i++)
-    bench_turn(b, 1);
+  bench_await(b, f);
   bench_turn(b, 20);
   assert_true(fake_release(b->server, 0, GI_FOP_XATTROP, 0, 0));
   bench_turn(b, 5);
