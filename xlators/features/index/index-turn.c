@@ -8,6 +8,11 @@
  * the link, all zero removes it. What memory already knows costs no system
  * call. The removal happens behind the reply (an entry too many is harmless),
  * but the next xattrop of the inode waits for it.
+ *
+ * An object that lost its last name and is kept for who has it open
+ * (.glusterfs/unlink) keeps its counters. Healers find nothing under its gfid
+ * then, and remove its links. If a MKNOD gives it a name again, as a linkto file
+ * or for a heal, the links are made before that, too.
  */
 #include "xlators/features/index/index.h"
 
@@ -161,13 +166,12 @@ before_done(struct gi_xlator *x, struct ix_job *job)
   ix_job_free(job);
 }
 
-static enum gi_verdict
-turn_begin(struct gi_xlator *x, struct gi_fop *fop)
+/* An xattrop with the turn of its inode. NULL: nothing is to be done before it. */
+static struct ix_job *
+xattrop_steps(struct gi_xlator *x, struct gi_fop *fop)
 {
-  if (fop->kind != GI_FOP_XATTROP && fop->kind != GI_FOP_FXATTROP)
-    return ix_virtual_remove_begin(x, fop);
   struct ix_fop *f = gi_fop_private(fop, x);
-  struct ix_inode *ii = inode_bytes(x, f->inode);
+  const struct ix_inode *ii = inode_bytes(x, f->inode);
   struct ix_job *job = NULL;
   for (int c = 0; c < IX_TRACKED; c++) {
     if (!(f->nonzero & (1u << c)))
@@ -181,10 +185,31 @@ turn_begin(struct gi_xlator *x, struct gi_fop *fop)
   if (f->create)
     add_step(x, fop, &job, IX_ENTRY_LINK, IX_CHANGES, f->create);
   add_regions(x, fop, &job, ii->log);
+  return job;
+}
+
+static struct ix_job *
+return_steps(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct ix_job *job = NULL;
+  add_step(x, fop, &job, IX_KEPT, IX_PENDING, NULL);
+  for (int c = 0; c < IX_TRACKED; c++)
+    add_step(x, fop, &job, IX_LINK, c, NULL);
+  return job;
+}
+
+static enum gi_verdict
+turn_begin(struct gi_xlator *x, struct gi_fop *fop)
+{
+  bool xattrop = fop->kind == GI_FOP_XATTROP || fop->kind == GI_FOP_FXATTROP;
+  if (!xattrop && fop->kind != GI_FOP_MKNOD)
+    return ix_virtual_remove_begin(x, fop);
+  struct ix_fop *f = gi_fop_private(fop, x);
+  struct ix_job *job = xattrop ? xattrop_steps(x, fop) : return_steps(x, fop);
   if (!job)
     return GI_PASS_TELL;
   if (ix_job_now(job)) {
-    ix_job_learn(x, job, ii);
+    ix_job_learn(x, job, inode_bytes(x, f->inode));
     ix_job_free(job);
     return GI_PASS_TELL;
   }
@@ -216,6 +241,28 @@ ix_xattrop(struct gi_xlator *x, struct gi_fop *fop)
   }
   p->metrics.tracked++;
   return ix_turn_take(x, fop, inode);
+}
+
+/* ---- what comes back ---- */
+
+enum gi_verdict
+ix_mknod(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct gi_gfid gfid;
+  if (ix_private(x)->fd[IX_PENDING] < 0 || !gi_dict_get(fop->xdata, "glusterfs-internal-fop") ||
+      !gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid) || gi_gfid_is_none(&gfid))
+    return GI_PASS;
+  return ix_turn_take(x, fop, gi_inode_get(fop->graph, &gfid)); /* dropped in ix_mknod_done */
+}
+
+enum gi_verdict
+ix_mknod_done(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct ix_fop *f = gi_fop_private(fop, x);
+  GI_ASSERT(f->inode && inode_bytes(x, f->inode)->serial.taken);
+  ix_turn_end(x, f->inode);
+  gi_inode_unref(&f->inode);
+  return GI_PASS;
 }
 
 /* ---- the reply ---- */

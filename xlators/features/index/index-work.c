@@ -306,6 +306,15 @@ remove_directory(const struct ix_job *job, bool with_content)
   return gi_fs_rename(job->fs, at, job->gfid, at, job->spare) == 0 ? 0 : errno;
 }
 
+static int
+find_kept(const struct ix_job *job)
+{
+  char path[GI_UUID_TEXT + 8];
+  struct stat st;
+  snprintf(path, sizeof(path), "unlink/%s", job->gfid);
+  return gi_fs_stat(job->fs, job->store_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
+}
+
 static void
 job_work(struct gi_work *w)
 {
@@ -314,6 +323,11 @@ job_work(struct gi_work *w)
   for (unsigned i = 0; i < job->nsteps; i++) {
     struct ix_step *s = &job->step[i];
     switch (s->what) {
+    case IX_KEPT:
+      s->err = find_kept(job);
+      if (s->err)
+        job->nsteps = i + 1;
+      break;
     case IX_LINK:
       s->err = link_base(job, s->cls, job->gfid);
       break;
@@ -388,7 +402,7 @@ static bool
 quick(const struct ix_job *job)
 {
   for (unsigned i = 0; i < job->nsteps; i++)
-    if (job->step[i].what != IX_LINK && job->step[i].what != IX_UNLINK)
+    if (job->step[i].what != IX_LINK && job->step[i].what != IX_UNLINK && job->step[i].what != IX_KEPT)
       return false;
   return true;
 }
@@ -451,6 +465,8 @@ ix_job_learn(struct gi_xlator *x, struct ix_job *job, struct ix_inode *ii)
       p->metrics.entry_unlinks++;
     else if (s->what == IX_REGIONS)
       ix_regions_learn(p, job, ii, err);
+    else if (s->what == IX_KEPT)
+      p->metrics.kept += !err;
     else
       p->metrics.purges++;
     first = first ? first : err;

@@ -23,6 +23,8 @@ ix_complete(struct gi_xlator *x, struct gi_fop *fop)
   const struct ix_fop *f = gi_fop_private(fop, x);
   if (fop->kind == GI_FOP_XATTROP || fop->kind == GI_FOP_FXATTROP)
     return ix_xattrop_done(x, fop);
+  if (fop->kind == GI_FOP_MKNOD)
+    return ix_mknod_done(x, fop);
   const char *index;
   if (f->link_count && fop->rsp.ret >= 0 && gi_dict_get_str(fop->xdata, "link-count", &index)) {
     enum ix_class cls = strcmp(index, "glusterfs.xattrop_dirty_count") == 0 ? IX_DIRTY : IX_PENDING;
@@ -146,6 +148,7 @@ static const struct gi_metric ix_metrics_table[] = {
     IX_METRIC(entry_links, "names recorded as changed"),
     IX_METRIC(entry_unlinks, "changed names cleared"),
     IX_METRIC(purges, "directories of changed names cleared"),
+    IX_METRIC(kept, "objects that got a name again, after they had lost the last one while they were open"),
     IX_METRIC(errors, "failed system calls"),
     IX_NOW(pending, "inodes in the pending index now"),
     IX_NOW(dirty, "inodes in the dirty index now"),
@@ -173,6 +176,7 @@ GI_XLATOR_EXPORT = {
         {
             [GI_FOP_XATTROP] = ix_xattrop,
             [GI_FOP_FXATTROP] = ix_xattrop,
+            [GI_FOP_MKNOD] = ix_mknod,
             [GI_FOP_LOOKUP] = ix_virtual_lookup,
             [GI_FOP_STAT] = ix_virtual_stat,
             [GI_FOP_FSTAT] = ix_virtual_stat,

@@ -37,7 +37,7 @@ struct ix_options {
 
 struct ix_metrics {
   uint64_t tracked, untracked, queued, links, unlinks, saved, entry_links, entry_unlinks, purges, errors, pending, dirty;
-  uint64_t region_updates, region_misses, region_bytes;
+  uint64_t kept, region_updates, region_misses, region_bytes;
 };
 
 /* A directory that exists only for readers of the index. */
@@ -83,7 +83,7 @@ struct ix_inode {
 
 /* our bytes in a fop */
 struct ix_fop {
-  struct gi_inode *inode;   /* whose turn it wants or has; borrowed: the fop keeps it */
+  struct gi_inode *inode;   /* whose turn it wants or has; an xattrop's is borrowed: the fop keeps it */
   uint8_t present, nonzero; /* classes (bits) in the request */
   bool purge;
   bool link_count;
@@ -91,6 +91,7 @@ struct ix_fop {
 };
 
 enum ix_what {
+  IX_KEPT, /* the steps after it are for an object that is kept without a name; others do without them */
   IX_LINK, /* <class>/<gfid> */
   IX_UNLINK,
   IX_ENTRY_LINK, /* entry-changes/<gfid>/<name> */
@@ -169,8 +170,9 @@ int ix_job_learn(struct gi_xlator *x, struct ix_job *job, struct ix_inode *ii);
 bool ix_name_ok(const char *name);
 
 /* ---- index-turn.c ---- */
-gi_fop_fn ix_xattrop;
+gi_fop_fn ix_xattrop, ix_mknod;
 enum gi_verdict ix_xattrop_done(struct gi_xlator *x, struct gi_fop *fop);
+enum gi_verdict ix_mknod_done(struct gi_xlator *x, struct gi_fop *fop);
 /* Gives `fop` the turn of `inode`, now or later; `GI_HELD`, or what ix_turn_begin said. */
 enum gi_verdict ix_turn_take(struct gi_xlator *x, struct gi_fop *fop, struct gi_inode *inode);
 void ix_turn_end(struct gi_xlator *x, struct gi_inode *inode);
