@@ -36,6 +36,21 @@ places() {
   done
 }
 
+# All that makes, changes and removes names, enough of them that some belong to each brick. Prints what fails.
+use() {
+  local i
+  for i in $(seq 12); do
+    echo "$i" >"$1/f$i"
+    mkdir "$1/d$i"
+    ln -s "$i" "$1/s$i"
+    ln "$1/f$i" "$1/l$i"
+    mv "$1/f$i" "$1/g$i"
+    cat "$1/l$i" "$1/g$i" >/dev/null
+    rm "$1/g$i" "$1/l$i" "$1/s$i"
+    rmdir "$1/d$i"
+  done
+}
+
 for kind in real ours; do
   must "bricks start ($kind)" interop_begin $kind
   must "GlusterFS mounts them" interop_mount real "$WORK/theirs"
@@ -61,6 +76,12 @@ for kind in real ours; do
   is "$(getfattr -h --absolute-names -n trusted.glusterfs.dht.mds -e hex "$WORK"/b?/t/sub 2>/dev/null | grep -c 'mds=0x00000000$')" 1 "$kind: and nothing is marked"
   echo more >>"$WORK/theirs/t/z21"
   is "$(tail -1 "$WORK/mine/t/z21")" more "$kind: and is one"
+  # Their client, when it knows the directory already, refuses what belongs to the hole (ESTALE, ENODATA) until it is mounted anew.
+  mkdir "$WORK/mine/t/hole" && echo old >"$WORK/mine/t/hole/old"
+  setfattr -x trusted.glusterfs.dht "$WORK/b2/t/hole"
+  is "$(use "$WORK/mine/t/hole" 2>&1)" "" "$kind: a directory that has lost a part of its layout is used as ever"
+  is "$(getfattr --absolute-names -n trusted.glusterfs.dht -e hex "$WORK"/b?/t/hole | grep -c 'dht=0x0000000[01]0000000')" 3 "$kind: and has all of it again"
+  is "$(cat "$WORK/theirs/t/hole/old")" old "$kind: for them too"
   ok "$kind: we remove all" rm -rf "$WORK/mine/t"
   is "$(ls "$WORK/theirs"; ls -A "$WORK"/b?/t 2>/dev/null)" "" "$kind: nothing is left"
   interop_end_now() { for i in "${MOUNTS[@]}"; do unmount "$i"; done; MOUNTS=(); for i in 1 2 3; do brick_stop $i; rm -rf "$WORK/b$i"; done; }

@@ -274,8 +274,6 @@ struct di_layout *di_layout_make(struct di *d, struct gi_fop *fop, const struct 
 struct di_range di_range_ask(struct di *d, struct gi_fop *fop, const struct gi_loc *dir, unsigned child);
 /* The layout of a directory is another one by now, if it is still this: it is asked for when it is used next. */
 void di_layout_stale(struct di *d, const struct gi_inode *dir, const struct di_layout *layout);
-/* Why nothing can be made at a name that belongs nowhere. */
-int di_hole_err(const struct di *d);
 enum di_unhashed { DI_UNHASHED_NO, DI_UNHASHED_AUTO, DI_UNHASHED_YES };
 enum di_unhashed di_unhashed(const struct di *d);
 /* What a name is: finds it, everywhere if need be, as a LOOKUP would. 0: *child has it (a file), or -1 in *child (a directory). The
@@ -473,8 +471,10 @@ void di_heal_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, con
                  uint64_t differ);
 /* The directory is on all subvolumes that have answered, as far as is known. */
 bool di_is_complete(const struct di *d, const struct gi_inode *dir);
-/* The subvolume a name belongs to. The directory it is in, and those above it, are made first where they are missing: what gets the name may be
- * there. 0 or errno. */
+/* The subvolume a name in `dir` belongs to. A layout with a hole there is looked at once more, and mended if it can be, with the directories above.
+ * 0 or errno; ENOTCONN, EIO: it belongs nowhere. On a task. */
+int di_hashed_get(struct di *d, struct gi_fop *fop, struct gi_inode *dir, const char *name, unsigned *hashed);
+/* The same; and the directory, and those above it, are made first where they are missing: what gets the name may be there. */
 int di_hashed_complete(struct di *d, struct gi_fop *fop, struct gi_loc *loc, unsigned *hashed);
 /* Subvolumes have different directories of one name: one has lost with its power what another has not. Where the name belongs it is
  * decided. What others have goes, under the lock of the name, if nothing is in it. Whether any has gone. */

@@ -181,20 +181,16 @@ remove_linkto(const struct emptying *m, const struct gi_dirent *e)
   char name[GI_NAME_MAX + 1];
   struct gi_loc loc = {.pargfid = m->dir->gfid, .parent = m->dir, .name = name};
   struct di_locks locks = {0};
-  const struct di_layout *l;
-  int err, hashed;
+  unsigned hashed;
+  int err;
 
   if (e->name_len > GI_NAME_MAX)
     return ENOTEMPTY;
   memcpy(name, e->name, e->name_len);
   name[e->name_len] = '\0';
-  err = di_layout_get(m->d, m->fop, m->dir, &l);
-  if (err)
-    return err;
-  hashed = di_hashed(m->d, l, name);
-  if (hashed < 0)
-    return di_hole_err(m->d);
-  err = di_lock_name(m->d, m->fop, &locks, (unsigned)hashed, &loc);
+  err = di_hashed_get(m->d, m->fop, m->dir, name, &hashed);
+  if (!err)
+    err = di_lock_name(m->d, m->fop, &locks, hashed, &loc);
   if (!err)
     err = leads_nowhere(m, &loc);
   if (!err)
@@ -329,14 +325,11 @@ removal(struct di *d, struct gi_fop *fop)
 {
   struct di_locks locks = {0};
   struct gi_iatt stat;
-  const struct di_layout *pl;
-  int err = di_layout_get(d, fop, gi_loc_parent(fop, &fop->loc), &pl), hashed, child;
+  unsigned hashed;
+  int err = di_hashed_get(d, fop, gi_loc_parent(fop, &fop->loc), fop->loc.name, &hashed), child;
 
   if (err)
     return gi_fop_fail(fop, err);
-  hashed = di_hashed(d, pl, fop->loc.name);
-  if (hashed < 0)
-    return gi_fop_fail(fop, di_hole_err(d));
   if (d->up != di_all(d))
     return gi_fop_fail(fop, ENOTCONN);
   err = di_resolve(d, fop, &fop->loc, &child, &stat);
@@ -345,9 +338,9 @@ removal(struct di *d, struct gi_fop *fop)
   if (!err)
     err = di_dir_empty(d, fop, &stat);
   if (!err)
-    err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc);
+    err = di_lock_name(d, fop, &locks, hashed, &fop->loc);
   if (!err)
-    err = remove_all(d, fop, (unsigned)hashed);
+    err = remove_all(d, fop, hashed);
   di_unlock(d, fop, &locks);
   return di_end(d, fop, err);
 }

@@ -162,21 +162,19 @@ make(struct di *d, struct gi_fop *fop)
 {
   struct gi_inode *parent = gi_loc_parent(fop, &fop->loc);
   const struct di_layout *l;
-  unsigned child;
+  unsigned child, hashed;
   bool asked = false;
-  int err, hashed;
+  int err;
 
   for (int again = 0;; again++) {
-    err = di_layout_get(d, fop, parent, &l);
+    err = di_hashed_get(d, fop, parent, fop->loc.name, &hashed);
     if (err)
       return gi_fop_fail(fop, err);
-    hashed = di_hashed(d, l, fop->loc.name);
-    if (hashed < 0)
-      return gi_fop_fail(fop, di_hole_err(d));
-    child = fop->kind == GI_FOP_SYMLINK ? (unsigned)hashed : di_choose(d, l, (unsigned)hashed, fop->loc.name);
+    l = di_inode_of(d, parent)->layout;
+    child = fop->kind == GI_FOP_SYMLINK ? hashed : di_choose(d, l, hashed, fop->loc.name);
     di_guard(d, fop, l, child);
     gi_reply_clear(&fop->rsp);
-    err = child == (unsigned)hashed ? di_pass(d, fop, child) : make_elsewhere(d, fop, (unsigned)hashed, child);
+    err = child == hashed ? di_pass(d, fop, child) : make_elsewhere(d, fop, hashed, child);
     di_unguard(d, fop);
     if (!err && opened_linkto(fop))
       return open_existing(d, fop);

@@ -409,12 +409,6 @@ di_hashed(const struct di *d, const struct di_layout *layout, const char *name)
   return di_layout_find(layout, di_hash_name(&d->munge, name));
 }
 
-int
-di_hole_err(const struct di *d)
-{
-  return d->up == di_all(d) ? EIO : ENOTCONN;
-}
-
 /* ---- by gfid ---- */
 
 int

@@ -475,21 +475,33 @@ complete(struct di *d, struct gi_fop *fop, struct gi_inode *dir)
 }
 
 int
+di_hashed_get(struct di *d, struct gi_fop *fop, struct gi_inode *dir, const char *name, unsigned *hashed)
+{
+  const struct di_layout *l;
+  int h = -1, err;
+
+  for (unsigned i = 0; h < 0 && i < 2; i++) {
+    err = di_layout_get(d, fop, dir, &l);
+    if (err)
+      return err;
+    h = di_hashed(d, l, name);
+    if (h < 0 && i == 0) {
+      di_layout_stale(d, dir, l);
+      complete(d, fop, dir);
+    }
+  }
+  *hashed = (unsigned)h;
+  return h >= 0 ? 0 : d->up == di_all(d) ? EIO : ENOTCONN; /* it belongs to one that is down, if there is one */
+}
+
+int
 di_hashed_complete(struct di *d, struct gi_fop *fop, struct gi_loc *loc, unsigned *hashed)
 {
   struct gi_inode *dir = gi_loc_parent(fop, loc);
   const struct di_layout *l;
-  int err = di_layout_get(d, fop, dir, &l), h;
+  int err = di_layout_get(d, fop, dir, &l);
 
-  if (!err && !di_is_complete(d, dir)) {
+  if (!err && !di_is_complete(d, dir))
     complete(d, fop, dir);
-    err = di_layout_get(d, fop, dir, &l);
-  }
-  if (err)
-    return err;
-  h = di_hashed(d, l, loc->name);
-  if (h < 0)
-    return di_hole_err(d);
-  *hashed = (unsigned)h;
-  return 0;
+  return err ? err : di_hashed_get(d, fop, dir, loc->name, hashed);
 }

@@ -218,16 +218,10 @@ int
 di_reb_homes(struct di_reb *r, const struct di_reb_names *all, unsigned *hashed)
 {
   for (unsigned i = 0; i < all->n; i++) {
-    const struct di_reb_name *name = &all->name[i];
-    const struct di_layout *l;
-    int err = di_layout_get(r->d, r->base, name->parent, &l), home;
+    int err = di_hashed_get(r->d, r->base, all->name[i].parent, all->name[i].name, &hashed[i]);
 
     if (err)
       return err;
-    home = di_hashed(r->d, l, name->name);
-    if (home < 0)
-      return di_hole_err(r->d);
-    hashed[i] = (unsigned)home;
   }
   return 0;
 }

@@ -51,17 +51,15 @@ locked(struct di_reb *r, const struct gi_loc *loc, unsigned child, unsigned at, 
   struct di *d = r->d;
   struct gi_loc object = {.gfid = *gfid, .inode = gi_inode_get(d->x->graph, gfid)};
   struct di_locks locks = {0};
-  const struct di_layout *l;
-  int err = di_lock(d, r->base, &locks, DI_LOCK_MIGRATE, at, &object, NULL), hashed = -1;
+  unsigned hashed;
+  int err = di_lock(d, r->base, &locks, DI_LOCK_MIGRATE, at, &object, NULL);
 
   if (!err)
-    err = di_layout_get(d, r->base, loc->parent, &l);
-  if (!err && (hashed = di_hashed(d, l, loc->name)) < 0)
-    err = di_hole_err(d);
+    err = di_hashed_get(d, r->base, loc->parent, loc->name, &hashed);
   if (!err)
-    err = di_lock_name(d, r->base, &locks, (unsigned)hashed, loc);
+    err = di_lock_name(d, r->base, &locks, hashed, loc);
   if (!err)
-    err = remove_stray(r, loc, child, (unsigned)hashed, at);
+    err = remove_stray(r, loc, child, hashed, at);
   di_unlock(d, r->base, &locks);
   gi_loc_clear(&object);
   return err;
