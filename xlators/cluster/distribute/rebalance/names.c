@@ -312,6 +312,25 @@ carry(struct names *n)
   return err;
 }
 
+/* It is where one of its names belongs. Who was killed had moved it elsewhere, and not come far: neither marks nor linkto files there stay. */
+static int
+stay(struct names *n)
+{
+  struct move *m = &n->m;
+  int err;
+
+  if (!m->marked || m->target < 0 || m->target == (int)m->f.from)
+    return EALREADY;
+  m->f.to = (unsigned)m->target;
+  if (di_arrived_at(m->f.r->d, m->f.r->base, &m->f.gfid, m->f.from) >= 0)
+    return EALREADY;
+  di_move_unmark(m);
+  err = di_move_look_at_source(m);
+  if (!m->marked)
+    GI_IGNORE(each_name(n, withdraw));
+  return err ? err : EALREADY;
+}
+
 static int
 move(struct names *n)
 {
@@ -321,6 +340,8 @@ move(struct names *n)
     err = aim(n);
   if (!err)
     err = carry(n);
+  else if (err == EALREADY)
+    err = stay(n);
   di_move_unlock_file(&n->m);
   return err;
 }
