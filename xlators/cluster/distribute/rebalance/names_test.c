@@ -84,7 +84,8 @@ stack(void)
   for (unsigned i = 0; i < N; i++) {
     struct copy *c = &copies[i];
 
-    *c = (struct copy){.mode = i ? GI_LINKTO_MODE : 0644 | DI_MOVING, .leads = i ? "child-0" : "child-1", .named = {true, true}};
+    *c =
+        (struct copy){.mode = i ? GI_LINKTO_MODE : 0644 | DI_MOVING, .leads = i ? "child-0" : "child-1", .named = {true, true}};
     fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say, .arg = c});
     fake_script_always(s, i, GI_FOP_SETATTR, (struct fake_reply){.fill = keep_mode, .arg = c});
     fake_script_always(s, i, GI_FOP_REMOVEXATTR, (struct fake_reply){.fill = drop_xattr, .arg = c});
