@@ -175,8 +175,8 @@ def op_list(path=None):
     got = os.listdir(full(path))
     want = sorted(p.rpartition("/")[2] for p in tree if p.rpartition("/")[0] == path)
     if sorted(got) != want:
-        fail("a listing of %s: %s too few, %s too many, %d twice" % (
-            path or ".", sorted(set(want) - set(got)), sorted(set(got) - set(want)), len(got) - len(set(got))))
+        fail("a listing of %s: %s too few, %s too many, %s twice" % (
+            path or ".", sorted(set(want) - set(got)), sorted(set(got) - set(want)), sorted(n for n in set(got) if got.count(n) > 1)))
 
 def gone(path):
     try:
@@ -250,6 +250,15 @@ def killed():
 
 mounted, kills = counter and wait_for_mount(), 0
 
+def settle():
+    """Finds out what came of the operation that was under way, though the mount may be killed again meanwhile."""
+    while doubt:
+        try:
+            return doubt()
+        except OSError:
+            if not killed():
+                raise
+
 def attempt(kind):
     global doubt
     try:
@@ -257,8 +266,7 @@ def attempt(kind):
     except OSError:
         if not killed():
             raise
-        if doubt:
-            doubt()
+        settle()
     doubt = None
 
 operations = [(op_rename, 8), (op_replace, 4), (op_rename_dir, 1), (op_make, 3), (op_remove, 2), (op_write, 4), (op_read, 4), (op_list, 2), (op_chmod, 1),
