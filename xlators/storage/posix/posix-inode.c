@@ -35,23 +35,44 @@ posix_run_stat(struct posix_op *op)
 
 /* ---- SETATTR ---- */
 
+#define OWNER_BITS (GI_SET_UID | GI_SET_GID)
+
 /* Between a look at the mode and another one nobody else sets it. */
 int
 posix_prepare_setattr(struct posix_op *op)
 {
-  op->exclusive = op->fop->args.valid & GI_SET_MODE;
+  op->exclusive = op->fop->args.valid & (GI_SET_MODE | OWNER_BITS);
   return op->fop->kind == GI_FOP_FSETATTR ? posix_prepare_fd(op) : posix_prepare_object(op);
 }
+
+#define MOVING (mode_t)(S_ISVTX | S_ISGID)
 
 /* Whoever moves the file says that it has moved; but somebody has set its mode since, and taken away what told others to change both. */
 static bool
 lost_marks(const struct posix_op *op, const struct stat *st)
 {
-  const mode_t marks = S_ISVTX | S_ISGID;
   uint64_t moved;
 
   return op->fop->caller.pid < 0 && gi_dict_get_uint(op->fop->xdata, GI_MOVED_KEY, &moved) && moved && S_ISREG(st->st_mode) &&
-         (st->st_mode & marks) != marks && !gi_has_linkto_mode(st->st_mode);
+         (st->st_mode & MOVING) != MOVING && !gi_has_linkto_mode(st->st_mode);
+}
+
+/* The kernel takes set-id bits away with it. One of them may be the mark of a file on the move, and stays: what follows is changed on both. */
+static int
+change_owner(struct posix_op *op, struct posix_at at, const struct stat *st)
+{
+  const struct gi_args *a = &op->fop->args;
+  uid_t uid = a->valid & GI_SET_UID ? a->iatt.uid : (uid_t)-1;
+  gid_t gid = a->valid & GI_SET_GID ? a->iatt.gid : (gid_t)-1;
+  char value[256];
+
+  GI_ASSERT(op->exclusive);
+  if (posix_at_chown(op->p, at, uid, gid) < 0)
+    return errno;
+  if (!S_ISREG(st->st_mode) || (st->st_mode & MOVING) != MOVING ||
+      posix_at_get(op->p, at, KEY_LINKTO, value, sizeof(value)) <= 0)
+    return 0;
+  return posix_at_chmod(op->p, at, st->st_mode & 07777 & ~(mode_t)S_ISUID) < 0 ? errno : 0;
 }
 
 static int
@@ -138,7 +159,7 @@ posix_run_setattr(struct posix_op *op)
   struct stat st;
   int err = are_times(a) ? object(op, &at, &st) : EINVAL;
 
-  GI_ASSERT(op->exclusive || !(a->valid & GI_SET_MODE));
+  GI_ASSERT(op->exclusive || !(a->valid & (GI_SET_MODE | OWNER_BITS)));
   if (err)
     return posix_err(op, err);
   if (lost_marks(op, &st))
@@ -148,11 +169,8 @@ posix_run_setattr(struct posix_op *op)
   if (a->valid == 0 && !S_ISLNK(st.st_mode)) {
     /* Only ctime is to move. A chown to nobody would do it too, but takes set-id bits away. */
     err = posix_at_chmod(op->p, at, st.st_mode & 07777) < 0 ? errno : 0;
-  } else if (a->valid & (GI_SET_UID | GI_SET_GID)) {
-    uid_t uid = a->valid & GI_SET_UID ? a->iatt.uid : (uid_t)-1;
-    gid_t gid = a->valid & GI_SET_GID ? a->iatt.gid : (gid_t)-1;
-
-    err = posix_at_chown(op->p, at, uid, gid) < 0 ? errno : 0;
+  } else if (a->valid & OWNER_BITS) {
+    err = change_owner(op, at, &st);
   }
   if (!err && a->valid & GI_SET_MODE)
     err = set_mode(op, at, &st);
@@ -170,7 +188,7 @@ posix_stamp_setattr(struct posix_op *op)
 {
   struct posix_node *n = &op->node[NODE_OBJ];
   struct gi_time now = gi_wall(op->x->reactor);
-  bool more = S_ISDIR(op->fop->rsp.post.mode) || op->fop->args.valid & (GI_SET_MODE | GI_SET_UID | GI_SET_GID);
+  bool more = S_ISDIR(op->fop->rsp.post.mode) || op->fop->args.valid & (GI_SET_MODE | OWNER_BITS);
   struct gi_inode *inode;
 
   if (!(op->fop->args.valid & (TIME_BITS | GI_SET_CTIME))) {

@@ -674,6 +674,47 @@ a_file_without_marks_has_not_moved(void **state)
   brick_free(b);
 }
 
+/* The kernel takes the set-group-id bit of a program away with its owner, and that is one of the marks; a set-user-id bit falls as ever. */
+static void
+a_new_owner_leaves_the_marks_of_a_move(void **state)
+{
+  static const struct {
+    bool moving;
+    uint32_t mode, then;
+  } was[] = {{true, 0755 | S_ISVTX | S_ISGID, 0755 | S_ISVTX | S_ISGID},
+             {true, 0755 | S_ISVTX | S_ISGID | S_ISUID, 0755 | S_ISVTX | S_ISGID},
+             {true, 0644 | S_ISVTX | S_ISGID, 0644 | S_ISVTX | S_ISGID},
+             {false, 0755 | S_ISVTX | S_ISGID, 0755 | S_ISVTX}};
+  BRICK(b, NULL);
+
+  (void)state;
+  for (size_t i = 0; i < GI_ARRAY_LEN(was); i++) {
+    char name[8];
+    struct gi_gfid g = brick_gfid(b);
+    struct gi_fd *fd;
+    struct gi_fop *f;
+
+    snprintf(name, sizeof(name), "f%zu", i);
+    assert_ok(brick_create(b, ROOT, name, &g, &fd));
+    if (was[i].moving)
+      assert_ok(brick_setxattr(b, &g, "trusted.glusterfs.dht.linkto", "elsewhere", 10, 0));
+    f = brick_fop(b, GI_FOP_SETATTR);
+    set_object(f, &g);
+    f->args.valid = GI_SET_MODE;
+    f->args.iatt.mode = was[i].mode;
+    assert_ok(brick_run(b, f));
+    f = brick_fop(b, GI_FOP_SETATTR);
+    set_object(f, &g);
+    f->args.valid = GI_SET_UID | GI_SET_GID;
+    f->args.iatt.uid = f->args.iatt.gid = 12;
+    assert_ok(brick_run(b, f));
+    assert_int_equal(f->rsp.post.mode & 07777, was[i].then);
+    assert_int_equal(f->rsp.post.uid, 12);
+    gi_fd_unref(&fd);
+  }
+  brick_free(b);
+}
+
 static void
 no_second_object_gets_the_gfid_of_the_root(void **state)
 {
@@ -724,6 +765,7 @@ main(void)
       cmocka_unit_test(kinds_of_other_layers_are_refused),
       cmocka_unit_test(empty_requests_are_survived),
       cmocka_unit_test(a_file_without_marks_has_not_moved),
+      cmocka_unit_test(a_new_owner_leaves_the_marks_of_a_move),
       cmocka_unit_test(no_second_object_gets_the_gfid_of_the_root),
       cmocka_unit_test(times_that_are_none_are_refused),
       cmocka_unit_test(only_the_object_that_is_meant_loses_its_name),
