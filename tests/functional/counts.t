@@ -65,6 +65,11 @@ costs "a new file" 40 2.5 7.2 'for ((i = 0; i < 40; i++)); do : >new$i; done'
 costs "its attributes, a moment later" 40 0.2 0.2 'stat new{0..39} >/dev/null'
 costs "a new small file" 40 3.5 9 'for ((i = 0; i < 40; i++)); do echo text >text$try-$i; done'
 costs "the same with another content" 40 3.5 9 'for ((i = 0; i < 40; i++)); do echo other >text1-$i; done # $try'
+mkdir "$WORK/tree" && for ((i = 0; i < 40; i++)); do echo text >"$WORK/tree/$i"; done
+touch -d 2001-02-03 "$WORK"/tree/*
+tar -C "$WORK" -cf "$WORK/tree.tar" tree
+costs "a file that tar unpacks" 40 3.8 15 'mkdir at$try && tar -C at$try -xpf "$WORK/tree.tar"'
+is "$(tar -C at1 -df "$WORK/tree.tar" 2>&1)" "" "with its times, owner and mode"
 costs "a rename" 40 2.5 3.6 'for ((i = 0; i < 40; i++)); do mv -T new$i old$i; done'
 costs "a removal" 40 1.5 4.8 'rm old{0..39}'
 mkdir small

@@ -290,8 +290,10 @@ do_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct
   set_target(fop, inode, fd);
   op_of(b, fop)->looked = !fd && !truncate && just_looked(b, inode, (uint32_t)fop->caller.pid);
   fill_setattr(b, &fop->args, attr, to_set);
-  op_changes(b, fop, inode);
-  op_submit(b, fop, truncate ? setattr_first_done : setattr_done);
+  if (truncate || !held_join(b, fop))
+    op_changes(b, fop, inode);
+  if (truncate || !held_keep(b, fop))
+    op_submit(b, fop, truncate ? setattr_first_done : setattr_done);
 }
 
 /* ---- the small ones ---- */

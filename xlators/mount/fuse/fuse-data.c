@@ -368,6 +368,20 @@ note_settled(struct bridge *b, struct gi_fop *fop)
     node_settled(b, fop->loc.inode, op_of(b, fop)->seq);
 }
 
+/* Times that were answered (fuse-held.c) could not be set. */
+static void
+tell_lost(struct bridge *b, struct gi_fop *fop)
+{
+  struct handle *h = handle_of(b, fop->fd);
+
+  if (fop->rsp.ret >= 0 && h->lost) {
+    fop->rsp.ret = -1;
+    fop->rsp.err = h->lost;
+  }
+  if (fop->kind == GI_FOP_FSYNC)
+    h->lost = 0;
+}
+
 /* The next close(2) of the descriptor is to hear of an error, too: this one may be that of a forked process, which looks at none. */
 static void
 flush_done(struct gi_fop *fop, void *arg)
@@ -375,6 +389,7 @@ flush_done(struct gi_fop *fop, void *arg)
   struct gi_xlator *x = arg;
   struct bridge *b = bridge_of(x);
 
+  tell_lost(b, fop);
   if (fop->rsp.ret < 0)
     handle_of(b, fop->fd)->dirty = true;
   note_settled(b, fop);
@@ -395,8 +410,10 @@ do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
   struct node *n = node_of(b, fd->inode);
 
   handle_check(b, fd);
+  n->fresh = false;
   /* Write-back writes come with a guessed handle, so there any written file counts. What was answered early may have failed since. */
-  if (!h->dirty && !n->locked && !n->trust.deferred && !(bridge_options(b)->kernel_writeback_cache && n->dirty)) {
+  if (!h->dirty && !h->lost && !n->locked && !n->trust.deferred && !n->held &&
+      !(bridge_options(b)->kernel_writeback_cache && n->dirty)) {
     b->m.local_flush++;
     times_send(b, fd->inode, fd);
     reply_err(b, req, 0);
@@ -470,6 +487,7 @@ sync_done(struct gi_fop *fop, void *arg)
   struct gi_fop *again;
 
   if (fop->rsp.ret < 0 || !fop->args.valid || !node_of(b, fop->fd->inode)->lazy_times) {
+    tell_lost(b, fop);
     note_settled(b, fop);
     done_status_node(fop, arg);
     return;

@@ -289,7 +289,7 @@ create_reply(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode)
   gi_fd_bind(fop->fd, &inode->gfid);
   node_attributes(b, inode, &fop->rsp.stat, op->seq);
   if (is_new(fop))
-    node_of(b, inode)->no_capability = true;
+    node_of(b, inode)->no_capability = node_of(b, inode)->fresh = true;
   node_entry(b, inode, &fop->rsp.stat, &e);
   node_entry_of_all(b, fop, &e);
   node_entry_in(b, fop->loc.parent, &e);

@@ -91,7 +91,7 @@ struct bridge_metrics {
   uint64_t lookups_counted, lookups_forgotten, stale_nodeids;
   uint64_t read_bytes, write_bytes, local_getxattr, local_flush, local_setattr;
   uint64_t foreign_changes, inval_inode, inval_entry, device_reads, device_empty, getattr_remembered;
-  uint64_t early_writes, lost_writes, capability_spared, upcalls;
+  uint64_t early_writes, early_setattr, lost_writes, capability_spared, upcalls;
 };
 extern const struct gi_metric bridge_metric_table[];
 
@@ -120,6 +120,8 @@ struct node {
   bool wrote_locked;        /* kernel write-back: its pages may hold what was written under a lock */
   bool lazy_times;          /* kernel write-back: times the kernel gave and we have not sent */
   struct gi_time lazy_mtime, lazy_ctime;
+  bool fresh;          /* made here, and not closed yet */
+  struct held *held;   /* times that were set since then, and answered (fuse-held.c); NULL: none */
   uint64_t attr_until; /* gi_now: so long the kernel may believe its attributes, as all bricks said them … */
   uint64_t parent_id;  /* where the last LOOKUP found it, to be able to ask the kernel to drop it … */
   char *name;
@@ -138,6 +140,7 @@ struct handle {
   struct gi_list of_opener; /* its files */
   bool dirty;               /* something was written through it since its last flush or fsync */
   bool gone;                /* a removed directory: open for the kernel only, and empty */
+  int lost;                 /* why times could not be set that were answered, until an fsync tells; 0: they could */
 };
 
 /* Open files by the thread that opened them (fuse-opener.c). */
@@ -169,6 +172,7 @@ struct op {
   bool retried, kill;                             /* OPEN: second try; setuid and setgid bits must fall */
   bool plus;                                      /* READDIRP: the kernel wants attributes */
   void (*next_done)(struct gi_fop *fop, void *x); /* a preparation: its parent fop goes next, with this done */
+  void (*held_up)(struct gi_fop *fop, void *x);   /* it waits for held times, and goes with this done then */
   struct gi_defer cancel;                         /* what waits was interrupted */
   bool cancellable;
   uint32_t looks; /* a lock: files that are looked at before the kernel is told */
@@ -260,6 +264,11 @@ struct bridge {
 
   struct gi_gfid_run gfids; /* of objects that the kernel makes */
 
+  struct gi_list held;    /* struct held: times that were answered */
+  struct gi_list held_up; /* struct gi_fop.link: who waits for them */
+  struct gi_timer held_timer;
+  bool (*delays)(struct bridge *b, struct gi_fop *fop,
+                 void (*done)(struct gi_fop *fop, void *x)); /* of op_submit: true if it goes later */
   struct absent_names absent;
   struct gi_list told;  /* struct told: somebody waits until the kernel knows */
   struct gi_list waits; /* struct lock_wait: we wait for locks */
@@ -366,6 +375,7 @@ void op_new_gfid(struct bridge *b, struct gi_fop *fop); /* xdata gfid-req for a 
 void op_changes(struct bridge *b, struct gi_fop *fop, struct gi_inode *inode);
 /* Sends it down. `done` gets the bridge's translator as argument and must end with op_end, which also ends one never sent. */
 void op_submit(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x));
+void op_send(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x)); /* at once */
 void op_end(struct bridge *b, struct gi_fop *fop);
 /* It may wait long: an interruption of the request is passed on as a cancellation (gi_fop_cancel), until it is answered. */
 void op_interruptible(struct bridge *b, struct gi_fop *fop);
@@ -539,6 +549,15 @@ void times_send_first(struct bridge *b, struct gi_fop *main, void (*done)(struct
 bool times_go_along(struct bridge *b, struct gi_fop *fop);
 /* They were pushed when the file was long removed; nobody is there to be told. */
 bool times_came_too_late(const struct bridge *b, const struct gi_fop *fop);
+
+/* ---- fuse-held.c: times of a file that was just made ---- */
+
+/* A SETATTR that was not sent takes along what is held of its file. True: it has that change (op_changes). */
+bool held_join(struct bridge *b, struct gi_fop *fop);
+/* One that changes: true if it is answered here, and over. It is made with the next SETATTR, or soon. */
+bool held_keep(struct bridge *b, struct gi_fop *fop);
+void held_start(struct bridge *b);
+void held_stop(struct bridge *b); /* all is sent, and nobody waits any more */
 
 void do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);

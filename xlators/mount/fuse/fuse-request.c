@@ -170,6 +170,13 @@ is_nameless(const struct gi_fop *fop)
 void
 op_submit(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x))
 {
+  if (!b->delays(b, fop, done))
+    op_send(b, fop, done);
+}
+
+void
+op_send(struct bridge *b, struct gi_fop *fop, void (*done)(struct gi_fop *fop, void *x))
+{
   GI_ASSERT(done && op_of(b, fop)->began <= b->order.clock);
   op_of(b, fop)->nameless = is_nameless(fop);
   b->order.names += op_of(b, fop)->nameless;

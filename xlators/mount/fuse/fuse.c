@@ -210,6 +210,8 @@ const struct gi_metric bridge_metric_table[] = {
               "Time updates of the kernel's write-back answered here and sent later."),
     GI_METRIC(struct bridge_metrics, getattr_remembered, "", "Attributes answered from what our own last write left."),
     GI_METRIC(struct bridge_metrics, early_writes, "", "Writes answered before the bricks had them."),
+    GI_METRIC(struct bridge_metrics, early_setattr, "",
+              "Times of a file just made that were answered before the bricks had them."),
     GI_METRIC(struct bridge_metrics, lost_writes, "", "Those of them that failed after all."),
     GI_METRIC(struct bridge_metrics, capability_spared, "",
               "Attributes that the kernel did not take, so that it need not ask for capabilities again."),
@@ -340,6 +342,7 @@ let_go(struct bridge *b)
 {
   gi_timer_cancel(&b->ready_timer);
   node_say_unwritten(b);
+  held_stop(b);
   session_stop(b);
   inval_stop(b);
   absent_stop(b);
@@ -496,6 +499,7 @@ bridge_init(struct gi_xlator *x, struct gi_error *err)
   gi_list_init(&b->names_to_drop.items);
   b->groups = gi_zalloc(GROUP_SLOTS * sizeof(*b->groups));
   gi_timer_init(&b->ready_timer, x->reactor, not_ready_in_time, b);
+  held_start(b);
   x->private = b;
   x->metrics = &b->m;
   return 0;
@@ -512,6 +516,7 @@ bridge_finish(struct gi_xlator *x)
   bridge_check(b);
   GI_ASSERT(b->inodes_to_drop.count == 0 && b->names_to_drop.count == 0 && b->absent.count == 0 && gi_list_empty(&b->told));
   gi_timer_finish(&b->ready_timer);
+  gi_timer_finish(&b->held_timer);
   gi_budget_leave(&b->nodes_user);
   node_map_free(&b->nodes);
   name_map_free(&b->names);
