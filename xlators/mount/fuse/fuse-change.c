@@ -174,6 +174,7 @@ node_change_deferred(struct bridge *b, struct gi_fop *fop)
   if (n->early_end < end)
     n->early_end = end;
   n->early_append |= (fop->args.flags & O_APPEND) != 0;
+  n->fresh_written = n->fresh;
   gi_trust_change_deferred(&n->trust);
   node_check(b, n);
 }

@@ -295,6 +295,8 @@ write_done(struct gi_fop *fop, void *arg)
 
   if (fop->rsp.early && !op->deferred)
     node_change_deferred(b, fop);
+  else if (!fop->rsp.early)
+    node_of(b, fop->fd->inode)->fresh = false;
   if (op_still_privileged(b, fop, write_done))
     return;
   if (fop->rsp.ret < 0) {

@@ -3,8 +3,8 @@
  * Times of a file that was just made.
  *
  * Who unpacks or copies a file makes it, writes it, and sets its times, its owner and its mode, one after the other, before he closes it. Its
- * times are like its bytes: an early answer promises that they are on the bricks when fsync or close returns, and soon otherwise. So they are
- * held here, and go along with the next change of attributes, or by themselves. An owner that it has already moves its ctime and no more, and
+ * times are like its bytes: an early answer promises that they are on the bricks when fsync or close returns, and soon otherwise. So where the
+ * bytes were answered early (not without performance.write-behind, nor with O_SYNC) they are held here, and go along with the next change of attributes, or by themselves. An owner that it has already moves its ctime and no more, and
  * is held with them. A mode is not: it says who may read, so others must know when the call returns.
  *
  * A held change is under way, as one that bricks were asked for. Whatever else names its file, or may find it, is asked for after it was made.
@@ -179,8 +179,8 @@ may_be_held(const struct bridge *b, const struct gi_fop *fop, const struct node 
   const struct gi_iatt *known = &n->trust.attr;
   uint32_t valid = (uint32_t)fop->args.valid;
 
-  return n->fresh && !n->held && !n->locked && !n->others && b->state == BRIDGE_SERVING && fop->kind == GI_FOP_FSETATTR &&
-         gi_iatt_valid(known) && S_ISREG(known->mode) && fop->caller.uid == known->uid &&
+  return n->fresh && n->fresh_written && !n->held && !n->locked && !n->others && b->state == BRIDGE_SERVING &&
+         fop->kind == GI_FOP_FSETATTR && gi_iatt_valid(known) && S_ISREG(known->mode) && fop->caller.uid == known->uid &&
          (valid & (GI_SET_ATIME | GI_SET_MTIME)) && !(valid & ~(TIMES | OWNER)) &&
          (!(valid & OWNER) || keeps_owner(n, &fop->args)) &&
          n->trust.inflight == n->trust.deferred + 1; /* or it is not known what the file is like */

@@ -46,14 +46,24 @@ fill_set(struct gi_fop *fop, void *arg)
 }
 
 static void
+fill_written(struct gi_fop *fop, void *arg)
+{
+  struct made *m = arg;
+
+  fop->rsp.pre = m->now;
+  m->now.size = fop->args.offset + fop->args.size;
+  fop->rsp.post = m->now;
+}
+
+static void
 fill_now(struct gi_fop *fop, void *arg)
 {
   fop->rsp.stat = ((struct made *)arg)->now;
 }
 
-/* A file that was just made and is open. */
+/* A file that was just made, written and is open. */
 static struct made *
-made_new(const char *options)
+made_new(bool early)
 {
   struct made *m = calloc(1, sizeof(*m));
   struct fuse_create_in in = {.flags = O_RDWR | O_CREAT | O_EXCL, .mode = 0600};
@@ -62,7 +72,7 @@ made_new(const char *options)
     struct fuse_open_out o;
   } out;
 
-  m->r = rig_new(options);
+  m->r = rig_new(NULL);
   fake_script(m->r->s, 0, GI_FOP_CREATE, (struct fake_reply){.fill = fill_created, .arg = m});
   fake_script_always(m->r->s, 0, GI_FOP_FSETATTR, (struct fake_reply){.fill = fill_set, .arg = m});
   fake_script_always(m->r->s, 0, GI_FOP_FSTAT, (struct fake_reply){.fill = fill_now, .arg = m});
@@ -70,6 +80,8 @@ made_new(const char *options)
   memcpy(&out, body(m->r), sizeof(out));
   m->id = out.e.nodeid;
   m->fh = out.o.fh;
+  fake_script(m->r->s, 0, GI_FOP_WRITE, (struct fake_reply){.ret = 1000, .fill = early ? fill_early : fill_written, .arg = m});
+  assert_int_equal(reply(m->r, write_file(m->r, m->id, m->fh, 0, 1000, 0)), 0);
   memset(&set, 0, sizeof(set));
   fake_forget_seen(m->r->s);
   return m;
@@ -120,7 +132,7 @@ set_times(struct made *m)
 static void
 test_times_and_owner_go_with_the_mode(void **state)
 {
-  struct made *m = made_new(NULL);
+  struct made *m = made_new(true);
   struct fuse_setattr_in owner = {.valid = FATTR_UID | FATTR_GID}, mode = {.valid = FATTR_MODE, .mode = 0644};
 
   owner.uid = m->now.uid;
@@ -146,7 +158,7 @@ test_times_and_owner_go_with_the_mode(void **state)
 static void
 test_later_times_replace_them(void **state)
 {
-  struct made *m = made_new(NULL);
+  struct made *m = made_new(true);
   struct fuse_setattr_in later = {.valid = FATTR_MTIME, .mtime = 9999};
 
   set_times(m);
@@ -161,7 +173,7 @@ test_later_times_replace_them(void **state)
 static void
 test_a_close_waits_for_them(void **state)
 {
-  struct made *m = made_new(NULL);
+  struct made *m = made_new(true);
   struct fuse_flush_in in = {.fh = m->fh};
   uint64_t unique;
 
@@ -183,7 +195,7 @@ test_others_wait_for_them(void **state)
   static const enum { LOOK, FIND, WRITE } what[] = {LOOK, FIND, WRITE};
 
   for (unsigned i = 0; i < GI_ARRAY_LEN(what); i++) {
-    struct made *m = made_new(NULL);
+    struct made *m = made_new(true);
     struct fuse_getattr_in in = {0};
 
     set_times(m);
@@ -204,7 +216,7 @@ test_others_wait_for_them(void **state)
 static void
 test_they_are_made_soon(void **state)
 {
-  struct made *m = made_new(NULL);
+  struct made *m = made_new(true);
 
   set_times(m);
   assert_int_equal(m->r->s->nseen, 0);
@@ -219,7 +231,7 @@ test_they_are_made_soon(void **state)
 static void
 test_an_error_is_told(void **state)
 {
-  struct made *m = made_new(NULL);
+  struct made *m = made_new(true);
   struct fuse_fsync_in sync = {.fh = m->fh};
 
   set_times(m);
@@ -239,7 +251,7 @@ static void
 test_what_is_not_held(void **state)
 {
   struct fuse_setattr_in mode = {.valid = FATTR_MODE, .mode = 0644}, owner = {.valid = FATTR_UID, .uid = 77}, times = PAST;
-  struct made *m = made_new(NULL);
+  struct made *m = made_new(true);
 
   assert_int_equal(setattr(m, mode), 0);
   assert_int_equal(m->r->s->nseen, 1);
@@ -256,11 +268,22 @@ test_what_is_not_held(void **state)
   made_free(m);
 }
 
+/* Without write-behind, and with O_SYNC, what was written is on the bricks, and so are the times. */
+static void
+test_where_writes_are_not_answered_early(void **state)
+{
+  struct made *m = made_new(false);
+
+  set_times(m);
+  assert_int_equal(fake_count(m->r->s, 0, GI_FOP_FSETATTR), 1);
+  made_free(m);
+}
+
 /* The mount ends while something is held. */
 static void
 test_the_end_makes_them(void **state)
 {
-  struct made *m = made_new(NULL);
+  struct made *m = made_new(true);
 
   set_times(m);
   made_free(m);
@@ -278,6 +301,7 @@ main(void)
       cmocka_unit_test(test_they_are_made_soon),
       cmocka_unit_test(test_an_error_is_told),
       cmocka_unit_test(test_what_is_not_held),
+      cmocka_unit_test(test_where_writes_are_not_answered_early),
       cmocka_unit_test(test_the_end_makes_them),
   };
 

@@ -120,7 +120,8 @@ struct node {
   bool wrote_locked;        /* kernel write-back: its pages may hold what was written under a lock */
   bool lazy_times;          /* kernel write-back: times the kernel gave and we have not sent */
   struct gi_time lazy_mtime, lazy_ctime;
-  bool fresh;          /* made here, and not closed yet */
+  bool fresh;          /* made here, and not closed yet; all that was written to it was answered early … */
+  bool fresh_written;  /* … and that is not nothing */
   struct held *held;   /* times that were set since then, and answered (fuse-held.c); NULL: none */
   uint64_t attr_until; /* gi_now: so long the kernel may believe its attributes, as all bricks said them … */
   uint64_t parent_id;  /* where the last LOOKUP found it, to be able to ask the kernel to drop it … */

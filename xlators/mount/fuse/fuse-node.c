@@ -160,7 +160,7 @@ node_release(struct bridge *b, struct node *n)
   n->inode = NULL;
   n->parent_id = 0;
   gi_trust_forget(&n->trust); /* the kernel has dropped its pages */
-  n->locked = n->wrote_locked = n->removed = n->opened = n->name_queued = n->others = n->fresh = false;
+  n->locked = n->wrote_locked = n->removed = n->opened = n->name_queued = n->others = n->fresh = n->fresh_written = false;
   n->wrote_end = n->shared_until = n->attr_until = n->name_until = 0;
   n->asked_capability = 0;
   b->node_count--;
