@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 
 /* The numbers are the same on every architecture. */
+#define NR_LSM_LIST_MODULES 461
 #define NR_SETXATTRAT 463
 #define NR_GETXATTRAT 464
 #define NR_LISTXATTRAT 465
@@ -24,6 +25,22 @@ struct xattr_args {
   uint32_t flags;
 };
 
+#define LSM_ID_IMA 111 /* since Linux 6.9 */
+
+/* Whether the kernel may sign or measure files, and write that to them. Where it does not say, it may. */
+static bool
+may_make_ima(void)
+{
+  uint64_t ids[64];
+  uint32_t size = sizeof(ids);
+  long n = syscall(NR_LSM_LIST_MODULES, ids, &size, 0);
+
+  for (long i = 0; i < n; i++)
+    if (ids[i] == LSM_ID_IMA)
+      return true;
+  return n <= 0;
+}
+
 void
 posix_at_probe(struct posix *p, bool wanted)
 {
@@ -33,7 +50,10 @@ posix_at_probe(struct posix *p, bool wanted)
 
   long r = syscall(NR_GETXATTRAT, p->root_fd, ".", AT_SYMLINK_NOFOLLOW, KEY_GFID, &args, sizeof(args));
 
-  p->have_xattrat = wanted && (r >= 0 || (errno != ENOSYS && errno != EPERM));
+  bool is_new = r >= 0 || (errno != ENOSYS && errno != EPERM); /* Linux 6.13 */
+
+  p->have_xattrat = wanted && is_new;
+  p->makes_no_ima = is_new && !may_make_ima();
   r = syscall(NR_FCHMODAT2, -1, ".", 0, AT_SYMLINK_NOFOLLOW);
   p->have_chmodat = wanted && r < 0 && errno == EBADF;
 }

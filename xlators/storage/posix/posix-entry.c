@@ -95,7 +95,7 @@ found(struct posix_op *op, struct posix_at at, const struct stat *st)
   if (gi_dict_get(fop->xdata, KEY_CLEAN) && posix_at_remove(op->p, at, KEY_PROTECT) < 0 && errno != ENODATA)
     return posix_err(op, errno); /* or what is written now would be refused for what was written before */
   posix_node_known(op, NODE_OBJ, at);
-  posix_known_stat(op, &op->node[NODE_OBJ].gfid, st);
+  posix_known_stat(op, &op->node[NODE_OBJ].gfid, st, true);
   posix_iatt(st, &op->node[NODE_OBJ].gfid, &fop->rsp.stat);
   if (fop->xdata)
     posix_fill(op, fop->xdata, at, st, &op->node[NODE_OBJ].gfid, &fop->rsp.xdata);

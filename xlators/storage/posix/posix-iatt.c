@@ -38,7 +38,7 @@ posix_node_stat(struct posix_op *op, int which, struct posix_at at, struct gi_ia
     return errno;
   posix_node_known(op, which, at);
   posix_seen_after(op, which, at, &st);
-  posix_known_stat(op, &op->node[which].gfid, &st);
+  posix_known_stat(op, &op->node[which].gfid, &st, out == &op->fop->rsp.pre);
   op->node[which].file = !S_ISDIR(st.st_mode);
   posix_iatt(&st, &op->node[which].gfid, out);
   return 0;

@@ -7,11 +7,12 @@
  *
  * The look at an object that nearly every operation begins with says whether that
  * still holds: any change moves its ctime. What is known of it holds for ctimes up
- * to that which our own last change left: `until`, from a look, or, where no look
+ * to that which our own last change has left: `until`, from a look, or, where no look
  * follows, the clock. So what somebody does to the brick behind our back shows,
- * and a number that the disk has given to another object as well. Where there is no
- * look, because a file is open, a second is the limit; and where our own change has
- * come between, which would hide that of another.
+ * and a number that the disk has given to another object as well. A change of ours
+ * hides what somebody has done since the last look before it: so what is known
+ * outlives one that comes within a second of such a look, and no later one. Where
+ * there is no look, because a file is open, a second is the limit as well.
  */
 #include "xlators/storage/posix/posix.h"
 
@@ -70,6 +71,12 @@ holds(const struct posix_op *op, const struct posix_known *k, const struct stat 
   return k->ino && k->ino == st->st_ino && st->st_dev == op->p->gl_dev && !is_later(&st->st_ctim, &k->until);
 }
 
+static bool
+is_fresh(const struct posix_known *k, uint64_t now)
+{
+  return k->since && now - k->since < KNOWN_FOR;
+}
+
 /* ---- objects by number ---- */
 
 bool
@@ -97,18 +104,21 @@ may_keep(const struct posix_op *op, const struct gi_gfid *gfid, const struct sta
          (S_ISDIR(st->st_mode) || st->st_nlink > 1);
 }
 
+/* `ours`: the look comes after a change of our own. */
 static void
 keep(const struct posix_op *op, struct posix_inode *pi, const struct stat *st, bool ours)
 {
   struct posix_known *k = &pi->known;
+  uint64_t now = gi_now_about(op->x->reactor);
+  bool same = holds(op, k, st) || (ours && k->ino == st->st_ino && is_fresh(k, now));
   GI_ASSERT(!op->on_worker && st->st_ino);
 
-  if (!holds(op, k, st)) {
+  if (!same) {
     k->named = false;
-    k->hidden = true;
-    if (!ours || k->ino != st->st_ino)
-      posix_known_forget(k);
+    posix_known_forget(k);
   }
+  if (!same || !ours)
+    k->since = now;
   k->ino = st->st_ino;
   k->until = st->st_ctim;
   *slot_of(op->p, st->st_ino) = pi;
@@ -131,9 +141,9 @@ keep_gfid(const struct posix_op *op, const struct gi_gfid *gfid, const struct st
 }
 
 void
-posix_known_stat(struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st)
+posix_known_stat(struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st, bool before)
 {
-  keep_gfid(op, gfid, st, gi_fop_table[op->fop->kind].classes & GI_CLASS_WRITE, false);
+  keep_gfid(op, gfid, st, !before && gi_fop_table[op->fop->kind].classes & GI_CLASS_WRITE, false);
 }
 
 void
@@ -145,15 +155,18 @@ posix_known_read(const struct posix_op *op, const struct gi_gfid *gfid, const st
 void
 posix_known_touched(struct posix *p, struct posix_inode *pi)
 {
+  struct posix_known *k = &pi->known;
   struct gi_time now;
   GI_CHECK(pi, POSIX_INODE_MAGIC);
 
-  if (!pi->known.ino)
+  if (!k->ino)
     return;
-  pi->known.named = false;
-  pi->known.hidden = true;
+  if (!is_fresh(k, gi_now_about(p->x->reactor))) {
+    k->named = false;
+    posix_known_forget(k);
+  }
   now = gi_wall(p->x->reactor);
-  pi->known.until = (struct timespec){.tv_sec = now.sec, .tv_nsec = now.nsec};
+  k->until = (struct timespec){.tv_sec = now.sec, .tv_nsec = now.nsec};
 }
 
 void
@@ -164,6 +177,7 @@ posix_known_gone(struct posix *p, struct posix_inode *pi)
   if (k->ino && *slot_of(p, k->ino) == pi)
     *slot_of(p, k->ino) = NULL;
   k->ino = 0;
+  k->since = 0;
   k->named = false;
   posix_known_forget(k);
 }
@@ -176,8 +190,6 @@ posix_known_forget(struct posix_known *k)
   gi_free(k->names);
   k->names = NULL;
   k->used = 0;
-  k->since = 0;
-  k->hidden = false;
   k->scope = KNOWN_SOME;
 }
 
@@ -279,14 +291,11 @@ posix_known_put(struct posix_known *k, const char *name, const void *value, ssiz
 void
 posix_known_list(struct posix_known *k, const char *list, ssize_t len)
 {
-  uint64_t since = k ? k->since : 0;
-
-  if (!since || len < 0)
+  if (!k || !k->since || len < 0)
     return;
   posix_known_forget(k);
-  k->since = since;
   k->scope = KNOWN_ALL;
-  for (const char *name = list; k->since && name < list + len; name += strlen(name) + 1)
+  for (const char *name = list; k->scope == KNOWN_ALL && name < list + len; name += strlen(name) + 1)
     if (!posix_key_internal(name))
       add(k, name, IS_THERE, NULL);
 }
@@ -331,6 +340,8 @@ posix_known_made(struct posix_op *op, const struct stat *parent)
   k->named = k->ino != 0;
   k->since = gi_now_about(op->x->reactor);
   k->scope = gives_no_acl(op, parent) ? KNOWN_PLAIN : KNOWN_MADE;
+  if (op->p->makes_no_ima)
+    posix_known_put(k, KEY_IMA, NULL, -1);
   for (uint32_t i = 0; i < gi_dict_count(op->fop->xdata); i++)
     if (posix_key_is_xattr(gi_dict_at(op->fop->xdata, i)->key))
       posix_known_put(k, gi_dict_at(op->fop->xdata, i)->key, NULL, 0); /* the request may have made it */
@@ -343,8 +354,9 @@ renew(const struct posix_op *op, struct posix_known *k)
 {
   uint64_t now = gi_now_about(op->x->reactor);
 
-  if (k->since && now - k->since < KNOWN_FOR)
+  if (is_fresh(k, now))
     return;
+  k->named = false;
   posix_known_forget(k);
   k->since = now;
 }
@@ -376,9 +388,5 @@ posix_known_of(struct posix_op *op, const struct gi_gfid *gfid, const struct sta
   if (!pi)
     return NULL;
   keep(op, pi, st, false);
-  if (pi->known.hidden)
-    renew(op, &pi->known);
-  else
-    pi->known.since = gi_now_about(op->x->reactor);
   return inode;
 }

@@ -19,7 +19,7 @@
 #define DIRTY "trusted.afr.dirty"
 #define PENDING "trusted.afr.v-client-1"
 
-static const uint8_t zero[12] = {0}, one[12] = {0, 0, 0, 1}, two[12] = {0, 0, 0, 2};
+static const uint8_t zero[12] = {0}, one[12] = {0, 0, 0, 1}, two[12] = {0, 0, 0, 2}, less[12] = {0xff, 0xff, 0xff, 0xff};
 
 /* ---- how often it was known ---- */
 
@@ -110,6 +110,18 @@ add(struct brick *b, const struct gi_gfid *gfid, const char *name, const uint8_t
   assert_ok(brick_xattrop(b, gfid, GI_XATTROP_ADD32, name, n, 12));
 }
 
+static void
+add_open(struct brick *b, struct gi_fd *fd, const char *name, const uint8_t n[12])
+{
+  struct gi_fop *f = brick_fop(b, GI_FOP_FXATTROP);
+
+  set_fd(f, fd);
+  f->args.flags = GI_XATTROP_ADD32;
+  f->args.dict = gi_dict_new();
+  gi_dict_set_bin(f->args.dict, name, n, 12);
+  assert_ok(brick_run(b, f));
+}
+
 /* The kernel's clock stamps in ticks of some milliseconds: what comes within one looks like what was before it. */
 static void
 wait_a_tick(void)
@@ -137,13 +149,8 @@ lookups_tell_what_requests_have_made_of_attributes(void **state)
     assert_true(hits(BY_NAME) > before);
   add(b, &g, DIRTY, one);
   assert_found(b, "f", &g, one, NULL);
-  f = brick_fop(b, GI_FOP_FXATTROP); /* through the descriptor */
-  set_fd(f, fd);
-  f->args.flags = GI_XATTROP_ADD32;
-  f->args.dict = gi_dict_new();
-  gi_dict_set_bin(f->args.dict, DIRTY, one, 12);
-  gi_dict_set_bin(f->args.dict, PENDING, zero, 12);
-  assert_ok(brick_run(b, f));
+  add_open(b, fd, DIRTY, one);
+  add_open(b, fd, PENDING, zero);
   assert_found(b, "f", &g, two, NULL); /* a zero add makes none */
   assert_ok(brick_setxattr(b, &g, PENDING, two, 12, 0));
   assert_found(b, "f", &g, two, two);
@@ -203,6 +210,66 @@ changes_before_our_own_show_after_a_second(void **state)
   assert_ok(brick_setxattr(b, &g, "user.a", "text", 4, 0));
   usleep(1100000);
   assert_found(b, "f", &g, two, NULL);
+  brick_free(b);
+}
+
+/* As a client writes a small file: nobody has to ask for it again. */
+static void
+what_is_left_after_writing_is_known(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b);
+  struct gi_fd *fd;
+  uint64_t by_number, by_name;
+  char path[PATH_MAX];
+
+  (void)state;
+  brick_path(b, path, "f");
+  assert_ok(brick_create(b, ROOT, "f", &g, &fd));
+  add_open(b, fd, DIRTY, one);
+  assert_ok(brick_write(b, fd, 0, "abc", 3));
+  add_open(b, fd, DIRTY, less);
+  gi_fd_unref(&fd);
+  usleep(1100000);
+  by_number = hits(BY_NUMBER);
+  by_name = hits(BY_NAME);
+  assert_found(b, "f", &g, zero, NULL);
+  if (on_reactor(b)) {
+    assert_true(hits(BY_NUMBER) > by_number);
+    assert_true(hits(BY_NAME) >= by_name + 3);
+  }
+  wait_a_tick();
+  assert_int_equal(setxattr(path, DIRTY, two, 12, 0), 0);
+  assert_int_equal(setxattr(path, PENDING, one, 12, 0), 0);
+  assert_found(b, "f", &g, two, one);
+  brick_free(b);
+}
+
+/* A change of ours that comes later than that does not hide what somebody has done before it. */
+static void
+what_was_looked_at_long_ago_is_asked_for_again(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b);
+  struct gi_fd *fd;
+  char path[PATH_MAX];
+
+  (void)state;
+  brick_path(b, path, "f");
+  assert_ok(brick_create(b, ROOT, "f", &g, &fd));
+  assert_found(b, "f", &g, NULL, NULL);
+  assert_int_equal(setxattr(path, PENDING, one, 12, 0), 0);
+  usleep(1100000);
+  add_open(b, fd, DIRTY, one);
+  assert_found(b, "f", &g, one, one);
+  assert_int_equal(setxattr(path, PENDING, two, 12, 0), 0);
+  assert_int_equal(removexattr(path, "trusted.gfid"), 0);
+  usleep(1100000);
+  assert_ok(brick_write(b, fd, 0, "abc", 3));
+  assert_fails(look(b, "f"), ENODATA);
+  assert_int_equal(setxattr(path, "trusted.gfid", g.b, 16, 0), 0);
+  assert_found(b, "f", &g, one, two);
+  gi_fd_unref(&fd);
   brick_free(b);
 }
 
@@ -310,6 +377,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lookups_tell_what_requests_have_made_of_attributes), cmocka_unit_test(changes_of_others_show),
       cmocka_unit_test(changes_before_our_own_show_after_a_second),         cmocka_unit_test(what_is_too_much_is_asked_for),
+      cmocka_unit_test(what_is_left_after_writing_is_known),                cmocka_unit_test(what_was_looked_at_long_ago_is_asked_for_again),
       cmocka_unit_test(a_number_is_not_that_of_who_had_it_before),          cmocka_unit_test(names_are_found_by_number),
   };
 

@@ -56,6 +56,7 @@
 #define KEY_LINKTO "trusted.glusterfs.dht.linkto"
 #define KEY_ACL_ACCESS "system.posix_acl_access"
 #define KEY_ACL_DEFAULT "system.posix_acl_default"
+#define KEY_IMA "security.ima"
 #define KEY_INTERNAL "glusterfs-internal-fop"
 /* A client of GlusterFS has written to what a rebalance of theirs copies; the copy heeds that; who begins one takes it away. */
 #define KEY_PROTECT "trusted.glusterfs.protect.writes"
@@ -111,10 +112,9 @@ enum posix_known_scope {
 /* An object's number and attributes by name, as they are on its disk (posix-known.c). */
 struct posix_known {
   ino_t ino;             /* 0: not known */
-  bool hidden;           /* we have changed the object since: whether somebody else has, no look shows */
   bool named;            /* the object says on its disk which gfid it has, and does not owe it to its handle alone */
   struct timespec until; /* what is known holds while the ctime is not later */
-  uint64_t since;        /* gi_now_about of when the disk told them, or that they hold; 0: no attribute is known */
+  uint64_t since;        /* gi_now_about of when the disk has told it, or a look before changes of ours that it holds; 0: nothing is known */
   char *names;           /* owned; names, and what is known of each */
   uint16_t used;         /* bytes of them */
   enum posix_known_scope scope;
@@ -325,6 +325,7 @@ struct posix {
   bool have_volume_id;
   bool have_xattrat; /* the kernel has getxattrat(2) and friends */
   bool have_chmodat; /* and fchmodat2(2) */
+  bool makes_no_ima; /* it gives no file a checksum (KEY_IMA) by itself */
   struct posix_hash *hash;
   struct posix_numbers *numbers;
   uid_t euid; /* of this process */
@@ -486,8 +487,8 @@ void posix_numbers_forget(struct posix *p);
 bool posix_known_gfid(const struct posix_op *op, const struct stat *st, struct gi_gfid *gfid);
 /* run: what looks like this says that it has that gfid. */
 void posix_known_read(const struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st);
-/* run: what looks like this has that gfid, wherever that is known from; after a change, this is what it left. */
-void posix_known_stat(struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st);
+/* run: what looks like this has that gfid, wherever that is known from; not `before` a change, this is what it left. */
+void posix_known_stat(struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st, bool before);
 /* run: NODE_OBJ is new; `parent` is what its directory was before. */
 void posix_known_made(struct posix_op *op, const struct stat *parent);
 /* run: the inode, referenced, whose `known` is to be used and completed; it looks like `st`. NULL: ask the disk. */
