@@ -225,6 +225,90 @@ test_remove(void **state)
   nobody_is_asked(&s);
 }
 
+/* ---- a brick that leaves is stopped ---- */
+
+static void
+stop_brick(struct fixture *f, struct gd_brick *b)
+{
+  assert_int_equal(kill(b->pid, SIGKILL), 0);
+  for (int i = 0; i < 3000 && gd_brick_online(b); i++)
+    gi_reactor_turn(f->r, 10 * GI_NSEC_PER_MSEC);
+  assert_false(gd_brick_online(b));
+}
+
+/* The set of the bricks from `first` on is emptied, and they leave; `meanwhile`: the last one ends before that is done, else after. */
+static int
+empty_and_leave(struct fixture *f, struct gd_volume *v, unsigned first, const char *request, const char *commit, bool meanwhile)
+{
+  int code;
+  succeeds(f, run(f, 8, "{\"command\":\"volume start\",\"volume\":\"vol\"}"));
+  f->gd->keeps_services = true;
+  succeeds(f, run(f, 14, "%s", request));
+  struct gi_rpc_server *s = answer_for_mover(f, v, at_work);
+  turn_until(f, has_told, v);
+  assert_true(v->bricks[first].decommissioned);
+  if (meanwhile)
+    stop_brick(f, &v->bricks[v->nbricks - 1]);
+  answer_is(done, 0);
+  turn_until(f, has_ended, v);
+  if (!meanwhile)
+    stop_brick(f, &v->bricks[v->nbricks - 1]);
+  code = run(f, 14, "%s", commit);
+  nobody_is_asked(&s);
+  return code;
+}
+
+/* A brick that was asked for all that it has may end before it leaves, as in GlusterFS; one that is stopped already is not emptied. */
+static void
+test_stopped_brick_leaves(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  struct gd_volume *v = make(f, B("a") "," B("b"));
+  succeeds(f, empty_and_leave(f, v, 1, REMOVE("start", B("b")), REMOVE("commit", B("b")), false));
+  assert_int_equal(v->nbricks, 1);
+  succeeds(f, run(f, 13, "{\"command\":\"volume add-brick\",\"volume\":\"vol\",\"force\":true,\"bricks\":[" B("c") "]}"));
+  stop_brick(f, &v->bricks[1]);
+  assert_int_equal(run(f, 14, REMOVE("start", B("c"))), GD_ERR_MGMT);
+  assert_says(f, "Found stopped brick 127.0.0.1:");
+  assert_says(f, "/c. Use force option to remove the offline brick");
+}
+
+#define SETS(n, bricks) \
+  "{\"command\":\"volume create\",\"volume\":\"vol\",\"force\":true,\"replica\":" n ",\"bricks\":[" bricks "]}"
+
+/* What a majority of its copies has is not missed. */
+static void
+test_majority_was_asked(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  succeeds(f, run(f, 4, SETS("3", B("a") "," B("b") "," B("c") "," B("d") "," B("e") "," B("f"))));
+  struct gd_volume *v = gd_volume_find(f->gd, "vol");
+  succeeds(f, empty_and_leave(f, v, 3, REMOVE("start", B("d") "," B("e") "," B("f")),
+                              REMOVE("commit", B("d") "," B("e") "," B("f")), true));
+  assert_int_equal(v->nbricks, 3);
+}
+
+/* Of two the one that is stopped may be the only one that has a file. */
+static void
+test_half_was_asked(void **state)
+{
+  struct fixture *f = *state;
+  if (geteuid() != 0)
+    skip();
+  succeeds(f, run(f, 4, SETS("2", B("a") "," B("b") "," B("c") "," B("d"))));
+  struct gd_volume *v = gd_volume_find(f->gd, "vol");
+  assert_int_equal(
+      empty_and_leave(f, v, 2, REMOVE("start", B("c") "," B("d")), REMOVE("commit", B("c") "," B("d")), true), GD_ERR_MGMT);
+  assert_says(f, "use 'force' option as migration of some files might have been skipped or has failed");
+  expect_stored(f, "skipped=1");
+  succeeds(f, run(f, 14, REMOVE("force", B("c") "," B("d"))));
+  assert_int_equal(v->nbricks, 2);
+}
+
 /* What was going on when the daemon ended is known when it comes back. */
 static void
 test_loaded(void **state)
@@ -285,6 +369,9 @@ main(void)
       cmocka_unit_test_setup_teardown(test_rebalance, setup, teardown_with_mover),
       cmocka_unit_test_setup_teardown(test_layout, setup, teardown_with_mover),
       cmocka_unit_test_setup_teardown(test_remove, setup, teardown_with_mover),
+      cmocka_unit_test_setup_teardown(test_stopped_brick_leaves, setup, teardown_with_mover),
+      cmocka_unit_test_setup_teardown(test_majority_was_asked, setup, teardown_with_mover),
+      cmocka_unit_test_setup_teardown(test_half_was_asked, setup, teardown_with_mover),
       cmocka_unit_test_setup_teardown(test_loaded, setup, teardown_with_mover),
       cmocka_unit_test_setup_teardown(test_half_marked, setup, teardown_with_mover),
   };

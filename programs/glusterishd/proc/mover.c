@@ -56,6 +56,26 @@ fact(const struct gi_dict *d, const char *key)
   return n > 0 ? (uint64_t)n : 0;
 }
 
+/* A brick that leaves is stopped, and of the copies of its set less than a majority can have been asked: it may be the only one that has
+ * something. Those of other nodes count as running. A brick without copies has been asked, or its files would not have moved. */
+static const struct gd_brick *
+not_asked(const struct gd_volume *v)
+{
+  unsigned size = gd_volume_set_size(v);
+  for (unsigned s = 0; size > 1 && s < gd_volume_sets(v); s++) {
+    const struct gd_brick *stopped = NULL, *set = &v->bricks[s * size];
+    unsigned asked = 0;
+    for (unsigned i = 0; i < size; i++) {
+      bool runs = !gi_gfid_equal(&set[i].node, &v->gd->uuid) || gd_brick_online(&set[i]);
+      asked += runs;
+      stopped = runs ? stopped : &set[i];
+    }
+    if (set[0].decommissioned && stopped && 2 * asked <= size)
+      return stopped;
+  }
+  return NULL;
+}
+
 void
 gd_mover_take(struct gd_volume *v, const struct gi_dict *d)
 {
@@ -73,6 +93,13 @@ gd_mover_take(struct gd_volume *v, const struct gi_dict *d)
   if (status != GD_REBALANCE_COMPLETED && status != GD_REBALANCE_FAILED)
     return; /* how far it is, it is asked again after a restart */
   r->status = (enum gd_rebalance_status)status;
+  const struct gd_brick *b = v->rebalance.task == GD_TASK_REMOVE && status == GD_REBALANCE_COMPLETED ? not_asked(v) : NULL;
+  if (b) {
+    r->skipped++;
+    gi_log(GI_LOG_WARNING, GD_NAME, GI_MSG_MGMT + 93,
+           "%s: brick %s:%s is stopped now that its set has been emptied: what it alone has is still there", v->name, b->host,
+           b->path);
+  }
   struct gi_error err = {0};
   if (gd_store_rebalance(v, &err))
     gi_log(GI_LOG_ERROR, GD_NAME, MSG, "rebalance of %s: its state cannot be stored: %s", v->name, err.text);
