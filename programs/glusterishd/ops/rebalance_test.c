@@ -301,8 +301,8 @@ test_half_was_asked(void **state)
     skip();
   succeeds(f, run(f, 4, SETS("2", B("a") "," B("b") "," B("c") "," B("d"))));
   struct gd_volume *v = gd_volume_find(f->gd, "vol");
-  assert_int_equal(
-      empty_and_leave(f, v, 2, REMOVE("start", B("c") "," B("d")), REMOVE("commit", B("c") "," B("d")), true), GD_ERR_MGMT);
+  assert_int_equal(empty_and_leave(f, v, 2, REMOVE("start", B("c") "," B("d")), REMOVE("commit", B("c") "," B("d")), true),
+                   GD_ERR_MGMT);
   assert_says(f, "use 'force' option as migration of some files might have been skipped or has failed");
   expect_stored(f, "skipped=1");
   succeeds(f, run(f, 14, REMOVE("force", B("c") "," B("d"))));
