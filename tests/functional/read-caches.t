@@ -36,7 +36,19 @@ read_small() {
   dd if="$1/data" of=/dev/null bs=8k
 }
 read_again() { dd if="$M/data" of=/dev/null bs=8k count=64; dd if="$M/data" of=/dev/null bs=8k count=64; }
-list() { ls -lU "$M/many"; }
+# A reader with a small buffer, for which the kernel asks for little at a time.
+list() {
+  python3 - "$M/many" <<'PY'
+import ctypes, os, sys
+libc, room = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(4096)
+libc.syscall.restype = ctypes.c_long
+fd = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECTORY)
+getdents64 = 217 if os.uname().machine == "x86_64" else 61
+while (n := libc.syscall(ctypes.c_long(getdents64), fd, room, ctypes.c_ulong(len(room)))) > 0:
+    pass
+sys.exit(n != 0)
+PY
+}
 
 head -c 4194304 /dev/urandom >"$WORK/data"
 cp "$WORK/data" "$M/data"
@@ -55,7 +67,7 @@ with=$(costs READ read_small "$M") ahead=$(costs READDIRP list) buffered=$(costs
 note "with them $with READs past the page cache, $buffered through it, $ahead READDIRPs"
 ok "a brick sees a READ per page" test "${with:-999}" -le 48
 ok "through the page cache it costs no more than the kernel asks for" test "${buffered:-999}" -le $((kernels + 4))
-ok "and fewer requests for a listing" test "${ahead:-999}" -lt "${listed:-0}"
+ok "and far fewer requests for a listing" test "${ahead:-999}" -lt $((${listed:-0} / 2))
 is "$(ls -U "$M/many" | wc -l)" 1500 "which has every name"
 is "$(md5sum <"$M/data")" "$(md5sum <"$WORK/data")" "and the data is right"
 

@@ -19,7 +19,8 @@ python3 "$(dirname "$0")/toggle.py" "$WORK/mnt" "$WORK/stop" "${TOGGLE_SEED:-$$}
 writer=$!
 
 switched=0 refused=()
-for ((end = SECONDS + seconds; SECONDS < end; )); do
+# On a busy machine a switch takes long: some are made all the same.
+for ((end = SECONDS + seconds; ${#keys[@]} > 0 && (SECONDS < end || switched < seconds / 3); )); do
   key=${keys[RANDOM % ${#keys[@]}]}
   value=$((RANDOM % 2))
   if out=$(gi volume set pg "$key" "$([ $value = 1 ] && echo on || echo off)" 2>&1); then
