@@ -40,12 +40,16 @@ is "$(jq -r '[.tree | .. | objects | select(.type? == "storage/posix" and .kind 
   "and the disks of three bricks"
 ok "one of the copies is the one that was waited for" jq -e \
   '[.tree | .. | objects | select(.type? == "protocol/client") | .waited_for] | any' "$WORK/write.json"
-# Those that were waited for, from the top down: together they took as long as the operation.
+# Those that were waited for, from the top down: together they took as long as the operation. Where a processor was taken away between two
+# clocks that are read they differ, so most have to.
 cat >"$WORK/sum.jq" <<'JQ'
 def path_own: .own_ns + ([.steps[] | select(.waited_for) | path_own] | add // 0);
-(.tree | path_own) / .took_ns | . > 0.95 and . < 1.05
+[.operations[] | select(.kind == "WRITE" and .tree and .took_ns) | (.tree | path_own) / .took_ns] | sort |
+  if length > 0 then .[length / 2 | floor] else 0 end
 JQ
-ok "the own times of the steps waited for are the time of the operation" jq -e -f "$WORK/sum.jq" "$WORK/write.json"
+share=$(jq -f "$WORK/sum.jq" "$WORK/trace.json")
+note "the own times of the steps waited for, of the time of the operation: $share"
+ok "they are the time of the operation" jq -en --argjson s "$share" '$s > 0.95 and $s < 1.05'
 
 gi trace data --path /file --seconds 20 --count 5 >"$WORK/text" &
 asked=$!

@@ -31,12 +31,18 @@ for kind in ours real; do
   ok "we mount them" interop_mount ours "$M"
   mkdir "$M/w" "$M/w/sub" "$M/w/deep"
   for f in a b old deep/f; do echo "$f" >"$M/w/$f"; done
-  sleep 1.5
+  within 30 indices_empty # writers are done with them
   brick_stop 3
   work_while_a_brick_is_down "$M"
-  sleep 1.5
   # Bricks of ours keep the mark made before the write beside the one made with its regions.
   if [ $kind = ours ]; then n=2; else n=1; fi
+  written() { # their ends are marked, on both
+    for b in 1 2; do
+      [[ $(marks $b w/a) == *=0x0000000${n}* && $(marks $b w/newf) == *=0x0000000$((n + 1))* ]] || return 1
+      [[ $(marks $b w/a)$(marks $b w/newf) != *dirty* ]] || return 1
+    done
+  }
+  within 30 written
   for b in 1 2; do
     is "$(marks $b w/a)" "client-2=0x0000000${n}0000000000000000" "brick $b: an append is a data mark"
     is "$(marks $b w/b)" "client-2=0x000000000000000100000000" "brick $b: chmod is a metadata mark"
