@@ -375,10 +375,14 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lookups_tell_what_requests_have_made_of_attributes), cmocka_unit_test(changes_of_others_show),
-      cmocka_unit_test(changes_before_our_own_show_after_a_second),         cmocka_unit_test(what_is_too_much_is_asked_for),
-      cmocka_unit_test(what_is_left_after_writing_is_known),                cmocka_unit_test(what_was_looked_at_long_ago_is_asked_for_again),
-      cmocka_unit_test(a_number_is_not_that_of_who_had_it_before),          cmocka_unit_test(names_are_found_by_number),
+      cmocka_unit_test(lookups_tell_what_requests_have_made_of_attributes),
+      cmocka_unit_test(changes_of_others_show),
+      cmocka_unit_test(changes_before_our_own_show_after_a_second),
+      cmocka_unit_test(what_is_too_much_is_asked_for),
+      cmocka_unit_test(what_is_left_after_writing_is_known),
+      cmocka_unit_test(what_was_looked_at_long_ago_is_asked_for_again),
+      cmocka_unit_test(a_number_is_not_that_of_who_had_it_before),
+      cmocka_unit_test(names_are_found_by_number),
   };
 
   return BRICK_RUN_ENGINES(tests);

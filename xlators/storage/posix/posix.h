@@ -114,7 +114,7 @@ struct posix_known {
   ino_t ino;             /* 0: not known */
   bool named;            /* the object says on its disk which gfid it has, and does not owe it to its handle alone */
   struct timespec until; /* what is known holds while the ctime is not later */
-  uint64_t since;        /* gi_now_about of when the disk has told it, or a look before changes of ours that it holds; 0: nothing is known */
+  uint64_t since;        /* gi_now_about of what the disk has told, or of a look before changes of ours; 0: nothing is known */
   char *names;           /* owned; names, and what is known of each */
   uint16_t used;         /* bytes of them */
   enum posix_known_scope scope;
