@@ -32,8 +32,8 @@ ceilings='create 2.6 32
 stat 0.4 3
 mkdir 1.6 14
 symlink 1.6 10
-overwrite 4.8 26
-read 2.5 14
+overwrite 4.2 26
+read 1.6 8
 rename 2.6 16
 unlink 1.6 12'
 
