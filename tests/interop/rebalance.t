@@ -62,7 +62,10 @@ note "$(gi volume rebalance v status)"
 ok "a brick is to leave" gi volume remove-brick v "$(brick v-1)" start
 ok "it is emptied" within 60 over remove-brick v "$(brick v-1)"
 note "$(gi volume remove-brick v "$(brick v-1)" status)"
-is "$(find "$WORK/bricks/v-1" -name .glusterfs -prune -o -type f -print)" "" "nothing is left on it"
+# GlusterFS's client makes linkto files where names belonged by the layout that it knows.
+left() { find "$WORK/bricks/$1" -name .glusterfs -prune -o -type f -printf '%m %s %P\n'; }
+is "$(left v-1 | grep -v '^1000 0 ')" "" "nothing is left on it"
+note "linkto files: $(left v-1 | grep -c '^1000 0 ')"
 is "$(getfattr --absolute-names -n trusted.glusterfs.dht.committed "$WORK"/bricks/* 2>/dev/null)" "" "nobody is told to search no names, beside a client of GlusterFS"
 ok "it leaves" gi volume remove-brick v "$(brick v-1)" commit
 end "a rebalance of ours"
@@ -84,9 +87,11 @@ is "$(diff "$WORK/before" <(contents "$WORK/mine") | head -n 20)" "" "we see wha
 is "$(diff <(grep -v '^d' "$WORK/before") <(contents "$WORK/theirs" | grep -v '^d') | head -n 20)" "" "so do they"
 [ "$(find "$WORK/bricks/n2" -name .glusterfs -prune -o -type f -size +0 -print | wc -l)" -gt 3 ] && pass "the new brick has files" || fail "the new brick has files"
 
-# A translator of its own for GlusterFS, an option for us.
+# A translator of its own for GlusterFS, an option for us. Its client ends with SIGSEGV now and then when that translator comes while it is mounted.
+unmount "$WORK/theirs"
 name=$(gi system:: getspec v | awk -v brick="$WORK/bricks/n1" '$1 == "volume" {name = $2} $2 == "remote-subvolume" && $3 == brick {print name}')
 ok "new files are to go to one brick" gi volume set v cluster.local-volume-name "$name" cluster.nufa on
+ok "GlusterFS mounts it anew" mount_theirs
 near() {
   rm -rf "$WORK/mine/near" && mkdir "$WORK/mine/near" || return
   for i in $(seq 8); do echo "$i" >"$WORK/mine/near/m$i" && echo "$i" >"$WORK/theirs/near/t$i" || return; done
