@@ -60,7 +60,8 @@ ok "one that is in order does" mounts good
 
 # ---- handshakes that are begun and never go on ----
 
-brick=$(brick_pid v "$WORK/bricks/v-1")
+brick=$(brick_pid v "$WORK/bricks/v-1") most=128
+! grep -qE "lib[a-z]*asan" "/proc/$brick/maps" || most=528 # what was freed is kept for a while
 # bears NAME PORT PID: 1,000 of them at a time from one address; who means it is served meanwhile, and memory is bounded.
 bears() {
   local said
@@ -68,7 +69,7 @@ bears() {
     "openssl s_client -connect '$HOST:$2' -tls1_3 -cert '$C/good.pem' -key '$C/good.key' </dev/null 2>&1 | grep -q 'Server certificate' && echo x >>'$WORK/m-good/file'" 2>&1)
   note "$said"
   like "$said" '^[0-9]+ status 0:' "$1: who means it is served"
-  ok "$1: memory is bounded" test "$(tail -n 1 <<<"$said" | awk '{print $1 + 0}')" -lt 128
+  ok "$1: memory is bounded" test "$(awk 'END {print $1 ~ /^[0-9]+$/ ? $1 : 9999}' <<<"$said")" -lt $most
 }
 bears "half-open handshakes at the daemon" "$PORT" "$DAEMON_PID"
 bears "half-open handshakes at a brick" "$port" "$brick"
