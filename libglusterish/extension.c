@@ -202,6 +202,12 @@ const struct gi_extension gi_extensions[] = {
      "0.1",
      "The client has seen to it that the file has not arrived elsewhere. Without this ESTALE, if the file is on the move and "
      "the request names the gfid it means."},
+    {NULL,
+     {GI_LEFT_KEY},
+     "xdata of READDIR and READDIRP, and of the answers",
+     "client",
+     "0.1",
+     "In the answer: for so many nanoseconds no name has left the directory, for certain."},
     {NULL, {GI_LOCK_SPACE_KEY}, "xdata of LK", "client", "0.1", "Which kind of lock it is, enum gi_lock_space (fop.h)."},
     {NULL,
      {GI_GFID_KEY},

@@ -60,6 +60,7 @@
 #define GI_MOVED_KEY "glusterish.moved"
 #define GI_MOVING_KEY "glusterish.moving"
 #define GI_TAKEN_KEY "glusterish.taken"
+#define GI_LEFT_KEY "glusterish.left"
 #define GI_TRACE_KEY "glusterish.trace"
 #define GI_TRACE_STEPS_KEY "glusterish.trace.steps"
 #define GI_NAME_KEY "glusterish.name"

@@ -167,6 +167,7 @@ posix_finish_readdir(struct posix_op *op)
 {
   struct gi_dirents *d = &op->fop->rsp.entries;
 
+  posix_left_tell(op);
   if (op->fop->kind != GI_FOP_READDIRP || !op->p->cfg.ctime)
     return;
   for (uint32_t i = 0; i < d->count; i++) {

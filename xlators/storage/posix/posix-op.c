@@ -50,6 +50,7 @@ posix_inode_of(struct posix *p, struct gi_inode *inode)
   if (!pi->self) {
     pi->magic = POSIX_INODE_MAGIC;
     pi->self = inode;
+    pi->left = p->left;
     gi_list_init(&pi->dirty);
     gi_list_init(&pi->lost);
     gi_list_init(&pi->fsyncs);

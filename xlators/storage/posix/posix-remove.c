@@ -220,6 +220,8 @@ posix_prepare_unlink(struct posix_op *op)
     op->obj_open = inode && posix_inode_has_fd(op->p, inode);
     gi_inode_unref(&inode);
   }
+  if (!err)
+    posix_left_begin(op);
   return err;
 }
 
@@ -404,6 +406,8 @@ posix_prepare_rename(struct posix_op *op)
 
   if (!err && !gi_gfid_is_none(&op->expect))
     posix_node_prepare(op, NODE_OBJ, &op->expect, op->fop->loc.inode);
+  if (!err)
+    posix_left_begin(op);
   return err;
 }
 
@@ -666,6 +670,7 @@ void
 posix_finish_removed(struct posix_op *op)
 {
   GI_ASSERT(!op->parked || op->gone || op->fop->kind != GI_FOP_UNLINK);
+  posix_left_end(op);
   op->p->moves += op->deeper;
   op->p->renames += op->moved;
   if (op->gone && !gi_gfid_is_none(&op->node[NODE_OBJ].gfid))

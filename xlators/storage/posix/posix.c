@@ -376,6 +376,7 @@ posix_init(struct gi_xlator *x, struct gi_error *err)
   gi_list_init(&p->dirty.inodes);
   gi_list_init(&p->dirty_soon.inodes);
   gi_list_init(&p->lost);
+  p->left = gi_now(x->reactor);
   gi_list_init(&p->batch);
   gethostname(host, sizeof(host) - 1);
   p->hostname = gi_strdup(o->hostname ? o->hostname : host);
@@ -483,6 +484,7 @@ posix_inode_forget(struct gi_xlator *x, struct gi_inode *inode, void *bytes)
   if (pi->unlinked)
     posix_unpark(p, &inode->gfid);
   posix_known_gone(p, pi);
+  posix_left_forget(p, pi);
   posix_dir_drop(p, pi);
   pi->magic = 0;
 }

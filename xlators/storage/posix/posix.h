@@ -150,6 +150,8 @@ struct posix_inode {
   uint16_t read_back;  /* value of `losses` when the page cache was dropped last */
   uint16_t healed;     /* value of `losses` up to which a heal has written and synced the file */
   struct gi_list lost; /* in posix.lost while healed != losses: the inode must not be forgotten */
+  uint64_t left;       /* a directory: when a name left it last (gi_now), or earlier than that … */
+  uint32_t leaving;    /* … but for as many that are about to */
   uint8_t md_state;
   bool md_dirty; /* the xattr on disk is older than `times` */
   bool md_soon;  /* md_dirty, to be written within 20 ms: in posix.dirty_soon */
@@ -256,6 +258,7 @@ struct posix_op {
   struct posix_times times;
   uint32_t counted;                    /* posix_inode.counted when the sync began */
   struct gi_list followers;            /* FSYNC: get this one's result */
+  struct gi_inode *leaves;             /* the directory that a name is to leave; referenced */
   struct gi_inode *alone;              /* whose `serial` we have taken; referenced */
   struct gi_gfid expect;               /* of loc.inode, to check a cached answer against */
   struct gi_time now;                  /* LOOKUP: the wall clock when it began */
@@ -343,6 +346,8 @@ struct posix {
   uint32_t moves;      /* directories that moved, with all below them, to another depth, plus one */
   unsigned ndirs, dirs_max;
   struct posix_dir *root_dir;
+
+  uint64_t left; /* no name left a directory that is not known any more later than that */
 
   struct gi_list lost; /* struct posix_inode.lost */
   bool ending;         /* nothing is kept any more */
@@ -446,6 +451,12 @@ int posix_walk_depth(struct posix_op *op, const struct gi_gfid *gfid, uint32_t *
 char *posix_walk_path(struct posix_op *op, const struct gi_gfid *gfid);
 /* The same as posix_walk_open without an operation, however long it takes. */
 int posix_handle_open_dir(const struct posix *p, const struct gi_gfid *gfid);
+
+/* ---- posix-left.c: reactor ---- */
+void posix_left_begin(struct posix_op *op); /* at the end of `prepare`: a name is to leave NODE_PARENT */
+void posix_left_end(struct posix_op *op);
+void posix_left_forget(struct posix *p, const struct posix_inode *pi);
+void posix_left_tell(struct posix_op *op); /* in the answer to a listing, if that asks */
 
 /* ---- posix-dircache.c (reactor) and what `run` uses of it ---- */
 void posix_dir_unref(struct posix *p, struct posix_dir *d);
