@@ -307,7 +307,7 @@ list(const struct visit *v)
   struct sim_listing l = {.dir = v->dir, .since = since(v)};
   int ret = sim_op_list_slowly(v->c, v->inode, LIST_BYTES, sim_rng_below(&v->c->rng, PAUSE_NS), listed, &l);
   gi_log(GI_LOG_DEBUG, v->c->process->name, 1, "list of directory %u: %d", v->dir, ret);
-  if (ret >= 0 && !v->c->cluster->mover) /* a file that moves behind the back of a list is in it twice, or not at all */
+  if (ret >= 0)
     sim_namespace_listed(v->c->cluster->names, v->c->process->name, &l);
 }
 

@@ -67,6 +67,7 @@ struct di {
   uint32_t commit;       /* the same if it says that all files are where they belong, else DI_NO_COMMIT … */
   uint64_t commit_asked; /* … when it was asked for because a directory has another one; 0: never */
   uint32_t generation;   /* layouts of another one are asked for again */
+  uint64_t seed;         /* of hashes of names; 0: not drawn yet */
   uint64_t owners;       /* lock owners given out */
   bool shrunk;           /* a subvolume has left: what is known may name it */
   uint32_t sets;         /* how often the set of subvolumes was exchanged */
@@ -137,17 +138,30 @@ struct di_inode {
   struct gi_time mtime, ctime; /* of a directory: the latest that was told */
 };
 
+/* Names that a listing has met (told.c). */
+struct di_told {
+  uint64_t seed;    /* of the hashes */
+  uint32_t n, room; /* names; of a table with open addressing */
+  uint32_t untold;  /* of these names */
+  uint64_t *hash;   /* 0: free */
+  uint8_t *leaf;    /* the first part of the listing that has told of it, or DI_UNTOLD */
+  uint32_t nlast;   /* in the reply that the reader got last, for the cookie `last_from` */
+  uint64_t last_from;
+  struct di_last *last;
+};
+#define DI_UNTOLD 255
+
 struct di_fd {
   uint32_t set;            /* di.sets when it was opened */
   bool opening;            /* on one of them: others wait */
   bool known;              /* what follows is set; if not: opened before the second subvolume came */
-  uint8_t leafs;           /* a directory: subvolumes that cookies of this descriptor tell apart */
   uint64_t opened, absent; /* a directory: subvolumes where it is open; that do not have it */
   struct gi_xlator *at[2]; /* a file: subvolumes where it is open */
-  /* Directories that listings have met: a hash of the name, and in the lowest bits the first subvolume that showed it. */
-  uint32_t ndirs, room; /* of `dirs`, a table with open addressing; 0: free */
-  uint64_t *dirs;
-  uint64_t listed; /* the cookie up to which everything was listed since somebody began at 0 */
+  struct di_told told;     /* a directory: since somebody began at 0 … */
+  uint64_t since;          /* … which was then (gi_now); 0: nobody knows what was told before */
+  uint64_t listed;         /* the cookie up to which everything was listed since then */
+  uint8_t again;           /* so many subvolumes, from the first, may have got files since they were listed … */
+  uint8_t shown;           /* … or, if not all names are told that were met, so many */
 };
 
 struct di_inode *di_inode_of(const struct di *d, const struct gi_inode *inode);
@@ -454,9 +468,28 @@ int di_rename_dir_on(struct di *d, struct gi_fop *fop, uint64_t mask, bool back,
 /* Where the directory of that gfid was found. */
 uint64_t di_found_of(const struct di_found *f, const struct gi_gfid *gfid);
 
-/* Cookies of listings over `leafs` subvolumes. Of large offsets the lowest bits are lost. */
-uint64_t di_cookie_encode(uint64_t off, unsigned leaf, unsigned leafs);
-uint64_t di_cookie_decode(uint64_t cookie, unsigned leafs, unsigned *leaf);
+/* Cookies of listings: where, and in which part, of DI_LEAFS at most. Of large offsets the lowest bits are lost. */
+#define DI_LEAFS (2 * DI_MAX)
+uint64_t di_cookie_encode(uint64_t off, unsigned leaf);
+uint64_t di_cookie_decode(uint64_t cookie, unsigned *leaf);
+
+/* ---- what listings have told (told.c) ---- */
+
+/* The part of the listing that told of the name first, which is `leaf` if no earlier one did. */
+unsigned di_told_name(struct di_told *t, const char *name, uint32_t len, unsigned leaf);
+/* It was met, and may be told of yet: it counts as untold unless it is told. */
+void di_told_met(struct di_told *t, const char *name, uint32_t len);
+bool di_told_has(const struct di_told *t, const char *name, uint32_t len);
+/* The reply is what the reader got last, for that cookie. */
+void di_told_reply(struct di_told *t, uint64_t from, const struct gi_dirents *reply);
+/* The reply is told to nobody: its files are untold. */
+void di_told_lost(struct di_told *t, const struct gi_dirents *reply);
+/* The reader goes on behind the entry of that cookie in what it got last, or asks for all of that again: the files that follow are untold. False:
+ * it is not in there. */
+bool di_told_back(struct di_told *t, uint64_t cookie);
+/* What was told by later parts than `leaf` is untold. */
+void di_told_only(struct di_told *t, unsigned leaf);
+void di_told_free(struct di_told *t);
 
 /* The directory is empty on all subvolumes; linkto files that lead nowhere are removed from it, under the locks of their names: the caller has no
  * lock. 0, ENOTEMPTY or why not; EAGAIN as of di_lock_name. */

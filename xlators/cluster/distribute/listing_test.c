@@ -4,6 +4,8 @@
  */
 #include "xlators/cluster/distribute/spread-fixture.h"
 
+#include "libglusterish/extension.h"
+
 #include <dirent.h>
 
 static void
@@ -11,27 +13,37 @@ test_cookies(void **state)
 {
   static const uint64_t small[] = {0, 1, 2, 77, 1ull << 40};
 
-  for (unsigned n = 1; n <= DI_MAX; n++)
-    for (unsigned leaf = 0; leaf < n; leaf++) {
-      unsigned back;
+  for (unsigned leaf = 0; leaf < DI_LEAFS; leaf++) {
+    unsigned back;
 
-      for (size_t i = 0; i < GI_ARRAY_LEN(small); i++) {
-        assert_int_equal(di_cookie_decode(di_cookie_encode(small[i], leaf, n), n, &back), small[i]);
-        assert_int_equal(back, leaf);
-      }
-      uint64_t large = 0x7123456789abcdefull, c = di_cookie_encode(large, leaf, n), got = di_cookie_decode(c, n, &back);
-
+    for (size_t i = 0; i < GI_ARRAY_LEN(small); i++) {
+      assert_int_equal(di_cookie_decode(di_cookie_encode(small[i], leaf), &back), small[i]);
       assert_int_equal(back, leaf);
-      assert_true(c < 1ull << 63 && got <= large && large - got < 2ull * DI_MAX);
     }
+    uint64_t large = 0x7123456789abcdefull, c = di_cookie_encode(large, leaf), got = di_cookie_decode(c, &back);
+
+    assert_int_equal(back, leaf);
+    assert_true(c < 1ull << 63 && got <= large && large - got < 2ull * DI_LEAFS);
+  }
 }
 
+/* As a brick that no name has left for long. */
+static void
+say_quiet(struct gi_fop *fop)
+{
+  fop->rsp.ret = (int32_t)fop->rsp.entries.count;
+  fop->rsp.err = ENOENT;
+  gi_dict_set_uint(gi_fop_rsp_xdata(fop), GI_LEFT_KEY, INT64_MAX);
+}
+
+/* A directory, a file, and a linkto file of what the next one shows. */
 static void
 say_entries(struct gi_fop *fop, void *arg)
 {
+  static const char *const next[] = {"b", "c", "a"};
   struct gi_dirent dot = {.off = 1, .type = DT_DIR, .name = "dir", .name_len = 3},
                    file = {.off = 2, .type = DT_REG, .name = arg, .name_len = 1},
-                   link = {.off = 3, .type = DT_REG, .name = "link", .name_len = 4};
+                   link = {.off = 3, .type = DT_REG, .name = next[*(const char *)arg - 'a'], .name_len = 1};
 
   if (fop->args.offset == 0) {
     attr_of(&dot.stat, 20, S_IFDIR | 0755);
@@ -43,8 +55,7 @@ say_entries(struct gi_fop *fop, void *arg)
     gi_dirents_add(&fop->rsp.entries, &file, fop);
     gi_dirents_add(&fop->rsp.entries, &link, fop);
   }
-  fop->rsp.ret = (int32_t)fop->rsp.entries.count;
-  fop->rsp.err = ENOENT;
+  say_quiet(fop);
 }
 
 /* Reads on from the last cookie until the end: the names; -errno in *err if it fails. */
@@ -115,8 +126,7 @@ say_unvouched(struct gi_fop *fop, void *arg)
 
   gi_dirents_add(&fop->rsp.entries, &file, fop);
   gi_dirents_add(&fop->rsp.entries, &link, fop);
-  fop->rsp.ret = 2;
-  fop->rsp.err = ENOENT;
+  say_quiet(fop);
 }
 
 static void
@@ -139,6 +149,8 @@ test_listing_of_a_linkto_file_in_heal(void **state)
   fake_script_clear(s);
   fake_script_always(s, 1, GI_FOP_READDIRP, (struct fake_reply){.fill = say_unvouched});
   fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_by_name});
+  for (unsigned i = 0; i < 3; i += 2) /* it leads nowhere by now */
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT});
   list_all(s, fd, got, &err);
   assert_int_equal(err, 0);
   assert_string_equal(got, "file ");
@@ -186,8 +198,7 @@ say_no_dir(struct gi_fop *fop, void *arg)
     attr_of(&file.stat, 'a', S_IFREG | 0644);
     gi_dirents_add(&fop->rsp.entries, &file, fop);
   }
-  fop->rsp.ret = (int32_t)fop->rsp.entries.count;
-  fop->rsp.err = ENOENT;
+  say_quiet(fop);
 }
 
 /* The first subvolume has not had it when it was listed, by one who reads ahead too; a heal has made it there since. */
@@ -267,7 +278,7 @@ list_where(struct gi_fop *fop, void *arg)
   struct gi_dirent e = {.off = 1, .type = DT_REG, .name = "link", .name_len = 4};
   bool first = arg == &parts[0];
 
-  fop->rsp.err = ENOENT;
+  say_quiet(fop);
   if (arg == &parts[2] || (first && !bare.elsewhere))
     return;
   if (first || bare.vouched)
@@ -320,12 +331,11 @@ list_link(struct gi_fop *fop, void *arg)
   struct gi_dirent e = {.off = 1, .type = DT_REG, .name = "link", .name_len = 4};
 
   gi_dirents_add(&fop->rsp.entries, &e, fop);
-  fop->rsp.ret = 1;
-  fop->rsp.err = ENOENT;
+  say_quiet(fop);
 }
 
 /* The second subvolume has shown it. One that somebody is about to rename, by which a linkto file is replaced, is nobody's name; and one that a
- * rebalance has moved to where the listing has been is still told of. */
+ * rebalance has moved is still told of. */
 static void
 test_listing_of_what_is_gone_by_now(void **state)
 {
@@ -341,9 +351,197 @@ test_listing_of_what_is_gone_by_now(void **state)
     fake_script_always(s, 1, GI_FOP_READDIRP, (struct fake_reply){.fill = list_link});
     list_all(s, fd, got, &err);
     assert_int_equal(err, 0);
-    assert_string_equal(got, now_on < 2 ? "link " : "");
+    assert_string_equal(got, now_on < 3 ? "link " : "");
     fake_stack_free(s);
   }
+}
+
+/* ---- files that move while the listing goes on ---- */
+
+/* What each subvolume shows, as "name" for a file and ">name" for its linkto file, first, and when it is listed again; and that a name has left it. */
+struct shows {
+  const char *first, *again;
+  bool left, silent;
+};
+static struct shows shows[3];
+static unsigned file_on; /* where a lookup finds what is asked for */
+
+static void
+show(struct gi_fop *fop, const char *text, uint64_t off)
+{
+  bool link = text[0] == '>';
+  struct gi_dirent e = {.off = off, .type = DT_REG, .name = text + link, .name_len = 1};
+
+  attr_of(&e.stat, (uint8_t)e.name[0], S_IFREG | (link ? GI_LINKTO_MODE : 0644));
+  if (link) {
+    e.xdata = gi_dict_new();
+    gi_dict_set_bin(e.xdata, KEY ".linkto", "child-0", 8);
+  }
+  gi_dirents_add(&fop->rsp.entries, &e, fop);
+}
+
+static void
+say_shown(struct gi_fop *fop, void *arg)
+{
+  struct shows *s = arg;
+  unsigned n = 0;
+
+  for (const char *t = s->first; *t; t += 1 + (*t == '>'))
+    if (n++ >= fop->args.offset)
+      show(fop, t, n);
+  say_quiet(fop);
+  if (s->silent)
+    gi_dict_del(gi_fop_rsp_xdata(fop), GI_LEFT_KEY);
+  else if (s->left)
+    gi_dict_set_uint(gi_fop_rsp_xdata(fop), GI_LEFT_KEY, 0);
+  if (s->again)
+    s->first = s->again;
+}
+
+static void
+say_now(struct gi_fop *fop, void *arg)
+{
+  if (!fop->loc.name)
+    say_dir(fop, arg);
+  else if (file_on < 3 && arg == &parts[file_on])
+    attr_of(&fop->rsp.stat, (uint8_t)fop->loc.name[0], S_IFREG | 0644);
+  else
+    gi_fop_fail(fop, ENOENT);
+}
+
+static struct fake_stack *
+stack_that_shows(struct gi_fd **fd, struct shows a, struct shows b, struct shows c)
+{
+  struct fake_stack *s = stack_to_list(fd);
+
+  shows[0] = a;
+  shows[1] = b;
+  shows[2] = c;
+  fake_script_clear(s);
+  for (unsigned i = 0; i < 3; i++) {
+    fake_script_always(s, i, GI_FOP_READDIRP, (struct fake_reply){.fill = say_shown, .arg = &shows[i]});
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_now, .arg = &parts[i]});
+  }
+  fake_forget_seen(s);
+  return s;
+}
+
+static void
+assert_listing(struct shows a, struct shows b, struct shows c, const char *names, const unsigned listed[3])
+{
+  struct gi_fd *fd;
+  struct fake_stack *s = stack_that_shows(&fd, a, b, c);
+  char got[256];
+  int err;
+
+  list_all(s, fd, got, &err);
+  assert_int_equal(err, 0);
+  assert_string_equal(got, names);
+  for (unsigned i = 0; i < 3; i++)
+    assert_int_equal(fake_count(s, i, GI_FOP_READDIRP), listed[i]);
+  fake_stack_free(s);
+}
+
+static void
+test_file_that_goes_back(void **state)
+{
+  /* From the last one to the first, of which nothing was seen there; and a name has left, but nothing has come. */
+  assert_listing((struct shows){"a", .again = "ax"}, (struct shows){"b"}, (struct shows){"c", .left = true}, "a b c x ",
+                 (unsigned[]){2, 2, 1});
+  assert_listing((struct shows){"a"}, (struct shows){"b", .left = true}, (struct shows){"c"}, "a b c ", (unsigned[]){2, 1, 1});
+  /* What has left the first one is where the listing comes yet. */
+  assert_listing((struct shows){"a", .left = true}, (struct shows){"b"}, (struct shows){"cx"}, "a b c x ",
+                 (unsigned[]){1, 1, 1});
+}
+
+/* Bricks of GlusterFS. */
+static void
+test_bricks_that_do_not_say_what_left(void **state)
+{
+  const struct shows c = {"c", .silent = true};
+
+  assert_listing((struct shows){"a", .silent = true}, (struct shows){"b", .again = "bx", .silent = true}, c, "a b c x ",
+                 (unsigned[]){2, 2, 1});
+}
+
+/* The linkto file is there, whatever becomes of the file: a lookup finds that. */
+static void
+test_linkto_file_whose_file_is_not_met(void **state)
+{
+  file_on = 1;
+  assert_listing((struct shows){"a"}, (struct shows){"b"}, (struct shows){"c>x"}, "a b c x ", (unsigned[]){2, 2, 2});
+  assert_listing((struct shows){"a>x"}, (struct shows){"b"}, (struct shows){"c"}, "a b c x ", (unsigned[]){2, 1, 1});
+  assert_listing((struct shows){"a>x"}, (struct shows){"bx"}, (struct shows){"c>a"}, "a b x c ", (unsigned[]){1, 1, 1});
+  file_on = 3; /* it leads nowhere */
+  assert_listing((struct shows){"a>x"}, (struct shows){"b"}, (struct shows){"c"}, "a b c ", (unsigned[]){2, 1, 1});
+}
+
+static void
+test_file_that_goes_on_is_told_once(void **state)
+{
+  assert_listing((struct shows){"ax"}, (struct shows){"b"}, (struct shows){"cx"}, "a x b c ", (unsigned[]){1, 1, 1});
+}
+
+static struct gi_fop *
+list_from(struct fake_stack *s, struct gi_fd *fd, uint64_t off)
+{
+  struct gi_fop *f = fake_fop(s, GI_FOP_READDIRP);
+
+  gi_fop_set_fd(f, fd);
+  f->args.size = 4096;
+  f->args.offset = off;
+  fake_submit(s, f);
+  assert_true(f->rsp.ret >= 0);
+  return f;
+}
+
+/* The reader had room for one name only. The other one, which it comes back for, has gone where the listing comes yet, or to where it was. */
+static void
+test_reader_that_comes_back(void **state)
+{
+  for (unsigned back = 0; back < 2; back++) {
+    struct gi_fd *fd;
+    struct fake_stack *s =
+        stack_that_shows(&fd, (struct shows){"a", .again = back ? "ax" : "a"}, (struct shows){"bx", .again = "b", .left = true},
+                         (struct shows){back ? "c" : "cx"});
+    struct gi_fop *f = list_from(s, fd, 0);
+
+    f = list_from(s, fd, f->rsp.entries.entry[0].off);
+    assert_int_equal(f->rsp.entries.count, 2);
+    f = list_from(s, fd, f->rsp.entries.entry[0].off);
+    assert_string_equal(f->rsp.entries.entry[0].name, "c");
+    assert_int_equal(f->rsp.entries.count, 2 - back);
+    if (back)
+      f = list_from(s, fd, f->rsp.entries.entry[0].off);
+    assert_string_equal(f->rsp.entries.entry[!back].name, "x");
+    fake_stack_free(s);
+  }
+}
+
+static void
+test_names_that_were_told(void **state)
+{
+  struct di_told t = {.seed = 7};
+  char name[16];
+
+  for (unsigned round = 0; round < 2; round++)
+    for (unsigned i = 0; i < 100000; i++) {
+      int len = snprintf(name, sizeof(name), "%u", i);
+
+      assert_int_equal(di_told_name(&t, name, (uint32_t)len, round ? 127 : i % 100), i % 100);
+    }
+  assert_int_equal(t.n, 100000);
+  assert_int_equal(t.untold, 0);
+  assert_true(9ull * t.room <= 24ull * t.n);
+  di_told_met(&t, "5", 1);
+  di_told_met(&t, "x", 1);
+  assert_int_equal(t.untold, 1);
+  assert_true(di_told_has(&t, "5", 1) && !di_told_has(&t, "x", 1) && !di_told_has(&t, "y", 1));
+  di_told_only(&t, 49);
+  assert_int_equal(t.untold, 50001);
+  assert_int_equal(di_told_name(&t, "99", 2, 70), 70);
+  assert_int_equal(t.untold, 50000);
+  di_told_free(&t);
 }
 
 int
@@ -358,6 +556,12 @@ main(void)
       cmocka_unit_test(test_incomplete_listing_fails),
       cmocka_unit_test(test_listing_of_a_linkto_file_without_its_attribute),
       cmocka_unit_test(test_listing_of_what_is_gone_by_now),
+      cmocka_unit_test(test_file_that_goes_back),
+      cmocka_unit_test(test_bricks_that_do_not_say_what_left),
+      cmocka_unit_test(test_linkto_file_whose_file_is_not_met),
+      cmocka_unit_test(test_file_that_goes_on_is_told_once),
+      cmocka_unit_test(test_reader_that_comes_back),
+      cmocka_unit_test(test_names_that_were_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,15 @@
  * the first that shows them. A subvolume that cannot be asked fails the listing: it never ends
  * early without saying so.
  *
- * A cookie says which subvolume and where on it (distribute.md 10).
+ * A file may go from a subvolume that is still to be listed to one that was: a rebalance moves it, or a rename puts another one in its place. So each
+ * subvolume says with its listing when a name last left it (GI_LEFT_KEY). If that may have been since the listing began, those before it are listed
+ * again in the end; and so are those that have shown a linkto file whose name nobody has told yet. What was told is not told again (told.c).
+ *
+ * A cookie says which subvolume, whether for the first time or again, and where on it (distribute.md 10).
  */
 #include "xlators/cluster/distribute/di.h"
 
+#include "libglusterish/extension.h"
 #include "libglusterish/log.h"
 #include "libglusterish/mutants.h"
 
@@ -17,48 +22,27 @@
 
 /* ---- cookies ---- */
 
-static unsigned
-bits_for(unsigned leafs)
-{
-  unsigned bits = 0;
-
-  while ((1u << bits) < leafs)
-    bits++;
-  return bits;
-}
-
+#define LEAF_BITS 7
+#define LEAF_MASK ((1ull << LEAF_BITS) - 1)
+#define AGAIN DI_MAX     /* the part of the listing in which the first subvolume is listed again */
 #define TOP (1ull << 62) /* offsets of bricks are below 2^63, and so are cookies: lseek takes no others */
 
-uint64_t
-di_cookie_encode(uint64_t off, unsigned leaf, unsigned leafs)
-{
-  unsigned bits = bits_for(leafs);
+_Static_assert(DI_LEAFS == LEAF_MASK + 1, "a cookie has room for all parts of a listing");
 
-  GI_ASSERT(leaf < leafs && leafs <= DI_MAX);
-  if (leafs == 1)
-    return off;
-  if (off >> (62 - bits) == 0)
-    return off * leafs + leaf;
-  return TOP | (off >> 1 & (TOP - 1) & ~((1ull << bits) - 1)) | leaf;
+uint64_t
+di_cookie_encode(uint64_t off, unsigned leaf)
+{
+  GI_ASSERT(leaf < DI_LEAFS);
+  if (off >> (62 - LEAF_BITS) == 0)
+    return off << LEAF_BITS | leaf;
+  return TOP | (off >> 1 & (TOP - 1) & ~LEAF_MASK) | leaf;
 }
 
 uint64_t
-di_cookie_decode(uint64_t cookie, unsigned leafs, unsigned *leaf)
+di_cookie_decode(uint64_t cookie, unsigned *leaf)
 {
-  uint64_t mask = (1ull << bits_for(leafs)) - 1;
-
-  if (leafs == 1) {
-    *leaf = 0;
-    return cookie;
-  }
-  if (!(cookie & TOP)) {
-    *leaf = (unsigned)(cookie % leafs);
-    return cookie / leafs;
-  }
-  *leaf = (unsigned)(cookie & mask);
-  if (*leaf >= leafs)
-    *leaf = leafs - 1; /* not a cookie of ours */
-  return (cookie & (TOP - 1) & ~mask) << 1;
+  *leaf = (unsigned)(cookie & LEAF_MASK);
+  return cookie & TOP ? (cookie & (TOP - 1) & ~LEAF_MASK) << 1 : cookie >> LEAF_BITS;
 }
 
 /* ---- opening ---- */
@@ -73,7 +57,6 @@ open_all(struct di *d, struct gi_fop *fop)
   di_ask_copy(d, &ask, fop, di_all(d));
   df->known = true;
   df->set = d->sets;
-  df->leafs = (uint8_t)d->n;
   df->opened = ask.fan.ok;
   df->absent = 0;
   di_foreach(i, ask.fan.failed)
@@ -123,80 +106,43 @@ struct listing {
   struct di *d;
   struct gi_fop *fop;
   struct di_fd *df;
-  unsigned leaf, leafs;
+  unsigned leaf, set; /* the part of the listing, and its subvolume */
   uint64_t off, from; /* `from`: the cookie that was asked for */
   int err;            /* what an entry is could not be found out */
 };
 
-/* ---- directories, which several subvolumes show ---- */
-
-/* One that is missing on the first subvolume, because that was down when it was made, is taken from another. It may get it at any moment: so
- * what the first one has shown counts, and not what it has. One may read ahead while another one reads. */
-#define LEAF_MASK 63ull
-
-_Static_assert(DI_MAX <= LEAF_MASK + 1, "the number of a subvolume has room below a hash");
-
-static uint64_t
-dir_hash(const struct gi_dirent *e)
+static void
+at_leaf(struct listing *l, unsigned leaf)
 {
-  uint64_t h = 0xcbf29ce484222325ull;
-
-  for (uint32_t i = 0; i < e->name_len; i++)
-    h = (h ^ (uint8_t)e->name[i]) * 0x100000001b3ull;
-  h ^= h >> 32;
-  return (h & ~LEAF_MASK) | (LEAF_MASK + 1); /* no hash is 0 */
+  l->leaf = leaf;
+  l->set = leaf < AGAIN ? leaf : leaf - AGAIN;
 }
 
-/* The first subvolume that has shown it, which is this one if none has yet. */
+static bool
+is_again(const struct listing *l)
+{
+  return l->leaf >= AGAIN;
+}
+
+/* How many subvolumes, from the first, are listed again. Who did not begin at the beginning gets what follows, and no more. */
 static unsigned
-put_dir(struct di_fd *df, uint64_t hash, unsigned leaf)
+sets_again(const struct listing *l)
 {
-  uint32_t mask = df->room - 1, i = (uint32_t)(hash >> 7) & mask;
+  const struct di_fd *df = l->df;
+  unsigned shown = df->told.untold ? df->shown : 0;
 
-  GI_ASSERT(df->ndirs < df->room && leaf <= LEAF_MASK);
-  for (; df->dirs[i]; i = (i + 1) & mask)
-    if ((df->dirs[i] & ~LEAF_MASK) == hash) {
-      unsigned first = (unsigned)(df->dirs[i] & LEAF_MASK);
-
-      if (leaf < first)
-        df->dirs[i] = hash | leaf;
-      return leaf < first ? leaf : first;
-    }
-  df->dirs[i] = hash | leaf;
-  df->ndirs++;
-  return leaf;
-}
-
-static void
-grow_dirs(struct di_fd *df)
-{
-  uint64_t *old = df->dirs;
-  uint32_t n = df->room;
-
-  if (2 * (df->ndirs + 1) <= n)
-    return;
-  df->room = n ? 2 * n : 64;
-  df->dirs = gi_zalloc(df->room * sizeof(*df->dirs));
-  df->ndirs = 0;
-  for (uint32_t i = 0; i < n; i++)
-    if (old[i])
-      GI_IGNORE(put_dir(df, old[i] & ~LEAF_MASK, (unsigned)(old[i] & LEAF_MASK))); /* each is there once */
-  gi_free(old);
-}
-
-static void
-forget_dirs(struct di_fd *df)
-{
-  gi_free(df->dirs);
-  df->dirs = NULL;
-  df->ndirs = df->room = 0;
+  if (!df->since || GI_BROKEN("list nothing again after files have moved"))
+    return 0;
+  return df->again > shown ? df->again : shown;
 }
 
 void
 di_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
 {
-  forget_dirs(bytes);
+  di_told_free(&((struct di_fd *)bytes)->told);
 }
+
+/* ---- what an entry is ---- */
 
 /* The name on one subvolume, of an entry that another showed; NULL: it is not there, or cannot be asked for, and the listing fails. The
  * caller's. */
@@ -229,16 +175,17 @@ has_listed_before(const struct listing *l)
 {
   unsigned leaf;
 
-  GI_IGNORE(di_cookie_decode(l->df->listed, l->leafs, &leaf));
+  GI_IGNORE(di_cookie_decode(l->df->listed, &leaf));
   return l->from == l->df->listed || leaf >= l->leaf;
 }
 
-/* Whether the listing has told of it already, or does where it begins. */
+/* Whether the listing has told of it already, or does where it begins. One that is missing on the first subvolume, because that was down when it was
+ * made, is taken from another. It may get it at any moment: so what the first one has shown counts, and not what it has. One may read ahead while
+ * another one reads. */
 static bool
 told_of_dir(struct listing *l, const struct gi_dirent *e)
 {
-  grow_dirs(l->df);
-  if (put_dir(l->df, dir_hash(e), l->leaf) < l->leaf)
+  if (di_told_name(&l->df->told, e->name, e->name_len, l->leaf) < l->leaf)
     return true;
   if (has_listed_before(l))
     return false;
@@ -266,7 +213,7 @@ resolve(struct listing *l, const struct gi_dirent *e, int *child, struct gi_iatt
   memcpy(name, e->name, e->name_len);
   name[e->name_len] = '\0';
   err = di_resolve(l->d, l->fop, &loc, child, stat);
-  if (err && err != ENOENT)
+  if (err && err != ENOENT && !(err == ENOTCONN && di_opts(l->d)->partial_listing == DI_PARTIAL_ALLOW))
     l->err = err;
   return !err;
 }
@@ -278,8 +225,14 @@ is_found_here(struct listing *l, const struct gi_dirent *e)
   struct gi_iatt stat;
   int child;
 
-  return resolve(l, e, &child, &stat) && (child == (int)l->leaf || S_ISDIR(stat.mode)) &&
+  return resolve(l, e, &child, &stat) && (child == (int)l->set || S_ISDIR(stat.mode)) &&
          (!gi_iatt_valid(&e->stat) || gi_gfid_equal(&stat.gfid, &e->stat.gfid));
+}
+
+static bool
+is_due(struct listing *l, const struct gi_dirent *e)
+{
+  return !gi_dict_get(e->xdata, l->d->note_key) || is_found_here(l, e);
 }
 
 /* It has gone from here since it was listed. A name that there has been all the time is where the listing comes yet, or has been before. */
@@ -289,7 +242,7 @@ has_gone_back(struct listing *l, const struct gi_dirent *e)
   struct gi_iatt stat;
   int child;
 
-  return resolve(l, e, &child, &stat) && child >= 0 && child < (int)l->leaf;
+  return resolve(l, e, &child, &stat) && child >= 0 && child < (int)l->set;
 }
 
 /* A brick may have missed the attribute of a linkto file, and not its mode: then another subvolume has the file. */
@@ -304,7 +257,7 @@ lacks_its_attribute(struct listing *l, const struct gi_dirent *e, const struct g
 static bool
 look_for_linkto(struct listing *l, const struct gi_dirent *e)
 {
-  struct gi_fop *h = look(l, e, l->leaf);
+  struct gi_fop *h = look(l, e, l->set);
   bool linkto;
 
   if (!h)
@@ -322,16 +275,38 @@ is_linkto(struct listing *l, const struct gi_dirent *e)
   return (e->type == DT_REG || e->type == DT_UNKNOWN) && look_for_linkto(l, e);
 }
 
+/* Its file is elsewhere: where the listing comes yet, or has told of it; if not, all is listed again up to here, and a lookup finds it. */
 static bool
-wanted(struct listing *l, const struct gi_dirent *e)
+met_linkto(struct listing *l, struct gi_dirent *e)
+{
+  struct gi_iatt stat;
+  int child;
+
+  if (!is_again(l)) {
+    di_told_met(&l->df->told, e->name, e->name_len);
+    if (l->df->shown <= l->set)
+      l->df->shown = (uint8_t)(l->set + 1);
+    return false;
+  }
+  if (di_told_has(&l->df->told, e->name, e->name_len) || !resolve(l, e, &child, &stat) || child < 0)
+    return false;
+  e->type = (uint32_t)(stat.mode & S_IFMT) >> 12;
+  memset(&e->stat, 0, sizeof(e->stat)); /* these, and its keys, are the linkto file's */
+  gi_dict_unref(&e->xdata);
+  return true;
+}
+
+/* Whether the listing tells of it here. */
+static bool
+wanted(struct listing *l, struct gi_dirent *e)
 {
   bool dir = S_ISDIR(e->stat.mode) || (!gi_iatt_valid(&e->stat) && e->type == DT_DIR);
 
-  if (!dir && is_linkto(l, e))
+  if (dir)
+    return !is_again(l) && is_due(l, e) && !told_of_dir(l, e);
+  if (is_linkto(l, e) ? l->err || !met_linkto(l, e) : !is_due(l, e))
     return false;
-  if (gi_dict_get(e->xdata, l->d->note_key) && !is_found_here(l, e))
-    return false;
-  return !dir || !told_of_dir(l, e);
+  return di_told_name(&l->df->told, e->name, e->name_len, l->leaf) == l->leaf;
 }
 
 static void
@@ -339,7 +314,7 @@ take_entry(const struct listing *l, struct gi_dirent *e)
 {
   struct gi_dirent mine = *e;
 
-  mine.off = di_cookie_encode(e->off, l->leaf, l->leafs);
+  mine.off = di_cookie_encode(e->off, l->leaf);
   if (S_ISDIR(e->stat.mode)) {
     memset(&mine.stat, 0, sizeof(mine.stat)); /* one subvolume's are not the directory's */
     mine.type = DT_DIR;
@@ -347,10 +322,19 @@ take_entry(const struct listing *l, struct gi_dirent *e)
     if (di_is_moving(l->d, &e->stat, e->xdata))
       mine.stat.mode &= ~(uint32_t)DI_MOVING;
     if (!di_tells_unfinished(l->d, &e->stat, e->xdata))
-      di_know_file(l->d, &e->stat.gfid, l->d->x->children[l->leaf]);
+      di_know_file(l->d, &e->stat.gfid, l->d->x->children[l->set]);
   }
   e->xdata = NULL;
   gi_dirents_add(&l->fop->rsp.entries, &mine, l->fop);
+}
+
+/* A name has left it, perhaps, since the listing began. */
+static bool
+may_have_left(const struct listing *l, const struct gi_fop *reply)
+{
+  uint64_t quiet;
+
+  return !gi_dict_get_uint(reply->rsp.xdata, GI_LEFT_KEY, &quiet) || quiet < gi_now(l->d->x->reactor) - l->df->since;
 }
 
 /* Asks for what follows; *end: nothing does. 0 or errno. */
@@ -361,13 +345,16 @@ list_some(struct listing *l, bool *end)
   int err;
 
   gi_fop_set_fd(h, l->fop->fd);
-  GI_ASSERT(l->leaf < l->leafs && l->leafs <= DI_MAX);
+  GI_ASSERT(l->d->n > 1 && l->set < l->d->n);
   h->args.size = l->fop->args.size;
   h->args.offset = l->off;
   h->xdata = gi_dict_ref(l->fop->xdata);
   gi_dict_set_int(gi_fop_xdata(h), l->d->linkto_key, 256);
   gi_dict_set_int(gi_fop_xdata(h), l->d->note_key, 1024);
-  err = di_do(l->d, h, l->leaf);
+  gi_dict_set_int(gi_fop_xdata(h), GI_LEFT_KEY, 1);
+  err = di_do(l->d, h, l->set);
+  if (!err && !is_again(l) && l->df->again < l->set && may_have_left(l, h))
+    l->df->again = (uint8_t)l->set;
   *end = !err && (h->rsp.entries.count == 0 || h->rsp.err == ENOENT);
   if (!err && !*end && h->rsp.entries.entry[h->rsp.entries.count - 1].off == h->args.offset)
     err = EIO; /* it would go on for ever */
@@ -391,15 +378,18 @@ leave_out(struct listing *l)
     return false;
   l->d->metrics.partial_listings++;
   gi_log(GI_LOG_WARNING, l->d->x->name, GI_MSG_DISTRIBUTE + 7,
-         "%s is down: listings lack what is there (partial-listing=allow)", l->d->x->children[l->leaf]->name);
+         "%s is down: listings lack what is there (partial-listing=allow)", l->d->x->children[l->set]->name);
   return true;
 }
 
 static bool
 next_leaf(struct listing *l)
 {
+  unsigned next = l->leaf + 1;
+
   l->off = 0;
-  return ++l->leaf < l->leafs;
+  at_leaf(l, next == l->d->n ? AGAIN : next);
+  return !is_again(l) || l->set < sets_again(l);
 }
 
 /* The subvolume after this one begins where the last entry's cookie leads: nobody asks this one again in vain. */
@@ -409,7 +399,65 @@ continue_behind(struct listing *l)
   struct gi_dirents *all = &l->fop->rsp.entries;
 
   if (all->count)
-    all->entry[all->count - 1].off = di_cookie_encode(0, l->leaf, l->leafs);
+    all->entry[all->count - 1].off = di_cookie_encode(0, l->leaf);
+}
+
+static void
+begin_anew(struct listing *l)
+{
+  struct di_fd *df = l->df;
+
+  if (!l->d->seed)
+    gi_random(l->d->x->reactor, &l->d->seed, sizeof(l->d->seed));
+  di_told_free(&df->told);
+  df->told.seed = l->d->seed;
+  if (!df->since || df->listed) /* or somebody else has begun, too, and has got nothing yet */
+    df->since = gi_now(l->d->x->reactor);
+  df->listed = 0;
+  df->again = df->shown = 0;
+}
+
+/* The reader goes on somewhere else than where it was: in the middle of what it got last, as a rule. */
+static void
+go_elsewhere(struct listing *l)
+{
+  struct di_fd *df = l->df;
+  unsigned leaf;
+
+  GI_IGNORE(di_cookie_decode(df->listed, &leaf));
+  if (leaf < l->leaf) {
+    df->since = 0;
+    return;
+  }
+  if (!di_told_back(&df->told, l->from))
+    di_told_only(&df->told, l->leaf);
+  df->shown = (uint8_t)l->d->n;
+  df->listed = l->from;
+}
+
+static void
+begin(struct listing *l)
+{
+  struct di_fd *df = l->df;
+  bool known = df->known;
+  unsigned leaf;
+
+  if (!known) {
+    df->set = l->d->sets;
+    df->known = true;
+  }
+  if (l->from == 0)
+    begin_anew(l);
+  l->off = di_cookie_decode(l->from, &leaf);
+  at_leaf(l, leaf);
+  if (l->set >= l->d->n) /* not a cookie of ours */
+    at_leaf(l, l->d->n - 1);
+  if (!known && l->from) { /* there was one subvolume, whose cookie it is */
+    l->off = df->listed = l->from;
+    at_leaf(l, 0);
+  } else if (l->from != df->listed) {
+    go_elsewhere(l);
+  }
 }
 
 static enum gi_verdict
@@ -422,25 +470,15 @@ list(struct di *d, struct gi_fop *fop)
   if (l.df->known && l.df->set != d->sets && d->shrunk) {
     if (fop->args.offset)
       return gi_fop_fail(fop, EIO); /* the cookie speaks of subvolumes that have other numbers now */
-    forget_dirs(l.df);
+    di_told_free(&l.df->told);
     memset(l.df, 0, sizeof(*l.df));
   }
-  if (!l.df->known) {
-    l.df->leafs = (uint8_t)d->n;
-    l.df->set = d->sets;
-    l.df->known = true;
-  }
-  l.leafs = l.df->leafs;
-  if (l.from == 0) {
-    forget_dirs(l.df);
-    l.df->listed = 0;
-  }
-  l.off = di_cookie_decode(fop->args.offset, l.leafs, &l.leaf);
+  begin(&l);
   while (!over && !err && fop->rsp.entries.count == 0) {
-    err = l.df->absent >> l.leaf & 1 ? ENOENT : open_late(d, fop, l.leaf);
+    err = l.df->absent >> l.set & 1 ? ENOENT : open_late(d, fop, l.set);
     if (!err)
       err = list_some(&l, &end);
-    if ((l.df->absent >> l.leaf & 1) || (err == ENOTCONN && leave_out(&l)) ||
+    if ((l.df->absent >> l.set & 1) || (err == ENOTCONN && leave_out(&l)) ||
         (err && GI_BROKEN("leave out of a listing who is away"))) {
       err = 0;
       end = true;
@@ -449,13 +487,17 @@ list(struct di *d, struct gi_fop *fop)
       over = !next_leaf(&l);
   }
   if (err) {
+    di_told_lost(&l.df->told, &fop->rsp.entries);
+    l.df->shown = (uint8_t)d->n;
     gi_dirents_free(&fop->rsp.entries);
     return gi_fop_fail(fop, err);
   }
   if (end && !over)
     continue_behind(&l);
-  if (fop->rsp.entries.count && l.from == l.df->listed)
+  if (fop->rsp.entries.count && l.from == l.df->listed) {
     l.df->listed = fop->rsp.entries.entry[fop->rsp.entries.count - 1].off;
+    di_told_reply(&l.df->told, l.from, &fop->rsp.entries);
+  }
   fop->rsp.ret = (int32_t)fop->rsp.entries.count;
   fop->rsp.err = over ? ENOENT : 0;
   return GI_ANSWERED;
