@@ -263,6 +263,8 @@ int rep_heal_metadata(struct rep_heal *h); /* heal/metadata.c */
 int rep_heal_entry(struct rep_heal *h); /* heal/entry.c */
 /* One name (replicate.md 7.6); `gfid_req` none: an object nobody has a gfid for stays so. 0, or a negative errno. */
 int rep_heal_name(struct rep_heal *h, struct gi_inode *parent, const char *name, const struct gi_gfid *gfid_req);
+/* Where the child has that directory: *parent and *name are the caller's, also if it is false that both are known (heal/place.c). */
+bool rep_heal_place(struct rep_heal *h, unsigned child, const struct gi_gfid *gfid, struct gi_inode **parent, char **name);
 /* Inspection, then data, metadata, entry as needed and enabled in `h` (replicate.md 7.1). */
 int rep_heal_inode(struct rep_heal *h);           /* heal/inode.c */
 void rep_heal_count(struct rep_heal *h, int res); /* adds what a heal did to the counters; rep_heal_inode does it itself */

@@ -41,36 +41,42 @@ rep_name_elsewhere(struct rep_name *n, unsigned from, uint32_t on)
 
 /* The last part of the path that the child tells. NULL: it cannot tell. */
 static char *
-name_on(struct rep_name *n, unsigned child, struct gi_inode *object)
+name_on(struct rep_heal *h, unsigned child, struct gi_inode *object)
 {
-  GI_CLEANUP_FREE char *path = rep_heal_path(n->h, child, object);
+  GI_CLEANUP_FREE char *path = rep_heal_path(h, child, object);
   const char *last = path ? strrchr(path, '/') : NULL;
 
   return last ? gi_strdup(last + 1) : NULL;
 }
 
 static struct gi_inode *
-parent_on(struct rep_name *n, unsigned child, struct gi_inode *object)
+parent_on(struct rep_heal *h, unsigned child, struct gi_inode *object)
 {
   struct gi_inode *parent = NULL;
   struct rep_view v;
 
-  rep_view_name(n->h, object, "..", NULL, 1u << child, &v);
+  rep_view_name(h, object, "..", NULL, 1u << child, &v);
   if (v.ok && !gi_gfid_is_none(&v.stat[child].gfid))
-    parent = gi_inode_get(n->h->rep->x->graph, &v.stat[child].gfid);
+    parent = gi_inode_get(h->rep->x->graph, &v.stat[child].gfid);
   rep_view_clear(&v);
   return parent;
+}
+
+bool
+rep_heal_place(struct rep_heal *h, unsigned child, const struct gi_gfid *gfid, struct gi_inode **parent, char **name)
+{
+  struct gi_inode *object = gi_inode_get(h->rep->x->graph, gfid);
+
+  *parent = parent_on(h, child, object);
+  *name = *parent ? name_on(h, child, object) : NULL;
+  gi_inode_unref(&object);
+  return *name != NULL;
 }
 
 static bool
 find_place(struct rep_name *n, unsigned child, const struct gi_gfid *gfid, struct place *p)
 {
-  struct gi_inode *object = gi_inode_get(n->h->rep->x->graph, gfid);
-
-  p->parent = parent_on(n, child, object);
-  p->name = p->parent ? name_on(n, child, object) : NULL;
-  gi_inode_unref(&object);
-  return p->name != NULL;
+  return rep_heal_place(n->h, child, gfid, &p->parent, &p->name);
 }
 
 /* Children that have the object in the place, and whether its heal keeps it there: some have missed nothing in that directory, or it is a
@@ -132,7 +138,7 @@ in_anonymous(struct rep_name *n, unsigned child, struct gi_inode *dir)
 
   GI_ASSERT(dir && child < n->h->rep->n);
   for (int depth = 0; known && !found && at && !gi_gfid_is_root(&at->gfid) && depth < DEPTH_MAX; depth++) {
-    up = parent_on(n, child, at);
+    up = parent_on(n->h, child, at);
     gi_inode_unref(&at);
     at = up;
     found = at && gi_gfid_equal(&at->gfid, &anon);

@@ -2,13 +2,15 @@
  *
  * Cleaning the anonymous directory (replicate.md 7.8) when nothing is left to
  * heal. An object there waited for a new name that no heal brought. It is removed
- * unless some brick still has it under a name of its own.
+ * unless some brick still has it under a name of its own. A directory is given that name.
  *
  * An object there may have counters itself, and then something is left to heal as
  * long as it lies there. So it is removed at once if no brick can reach it: no heal
  * that is still to come can give it a name.
  */
 #include "xlators/cluster/replicate/shd/shd.h"
+
+#include "xlators/cluster/replicate/heal/names.h"
 
 #include "libglusterish/probe.h"
 
@@ -25,22 +27,73 @@ kept_by(struct rep_heal *h, struct gi_inode *anon, const char *name, uint32_t ma
 /* The child lost the handle of the object with its power. A heal asked for the gfid, was told that there is none, and made the object
  * again. The first one can never be found by its gfid, and what it held was healed to the second. */
 static bool
-remove_twin(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *name)
+is_twin(struct rep_heal *h, struct gi_inode *parent, unsigned child, const char *name, bool *directory, int *err)
 {
   struct gi_fop *fop = rep_heal_fop(h, GI_FOP_LOOKUP);
-  bool twin, directory;
+  bool twin;
 
-  gi_fop_set_entry(fop, &fop->loc, anon, name);
+  gi_fop_set_entry(fop, &fop->loc, parent, name);
   gi_dict_set_int(gi_fop_xdata(fop), GI_TWIN_KEY, 1);
   rep_heal_one(h, fop, child);
+  *err = fop->rsp.ret >= 0 ? 0 : fop->rsp.err;
   twin = fop->rsp.ret >= 0 && gi_dict_get(fop->rsp.xdata, GI_TWIN_KEY);
-  directory = twin && S_ISDIR(fop->rsp.stat.mode);
+  *directory = twin && S_ISDIR(fop->rsp.stat.mode);
   gi_fop_unref(fop);
-  if (twin) {
-    GI_PROBE("replicate: an object that was made twice goes from the anonymous directory");
-    rep_anon_remove(h, anon, name, directory, 1u << child);
-  }
   return twin;
+}
+
+static bool
+remove_twin(struct rep_heal *h, struct gi_inode *anon, unsigned child, const char *name)
+{
+  bool directory;
+  int err;
+
+  if (!is_twin(h, anon, child, name, &directory, &err))
+    return false;
+  GI_PROBE("replicate: an object that was made twice goes from the anonymous directory");
+  rep_anon_remove(h, anon, name, directory, 1u << child);
+  return true;
+}
+
+/* The child has nothing under that name, or has had the first of the two there, which is gone now. */
+static bool
+is_free(struct rep_heal *h, unsigned child, struct gi_inode *parent, const char *name)
+{
+  struct rep_name n = {.h = h, .parent = parent, .name = name};
+  bool directory, twin = false;
+  int err = EIO;
+
+  if (rep_name_lock(&n, false) == 0) {
+    twin = is_twin(h, parent, child, name, &directory, &err) && directory;
+    if (twin) {
+      GI_PROBE("replicate: a directory that was made twice gives its name to the second");
+      rep_anon_remove(h, parent, name, true, 1u << child);
+    }
+  }
+  rep_name_unlock(&n);
+  return twin || err == ENOENT;
+}
+
+/* Another child has the directory under a name, and no heal is to come that would give it to the one that lies here. */
+static void
+put_back(struct rep_heal *h, struct gi_inode *anon, unsigned child, const struct gi_gfid *gfid, uint32_t others)
+{
+  struct gi_inode *parent = NULL;
+  char *name = NULL;
+  bool found = false;
+
+  rep_foreach(i, others)
+  {
+    if (found)
+      continue;
+    gi_inode_unref(&parent);
+    gi_free(name);
+    found = rep_heal_place(h, i, gfid, &parent, &name) && !gi_gfid_equal(&parent->gfid, &anon->gfid);
+  }
+  if (found && is_free(h, child, parent, name))
+    rep_heal_name(h, parent, name, gfid);
+  gi_inode_unref(&parent);
+  gi_free(name);
 }
 
 /* Every child has answered for the object: those of v->ok have it, the others have not. */
@@ -68,6 +121,8 @@ judge_leftover(struct rep_heal *h, struct gi_inode *anon, unsigned child, const 
       rep_anon_remove(h, anon, name, directory, here);
     else if (kept_by(h, anon, name, v.ok) == v.ok)
       rep_anon_remove(h, anon, name, directory, v.ok); /* reachable nowhere */
+    else if (directory)
+      put_back(h, anon, child, gfid, v.ok & ~here);
   }
   rep_view_clear(&v);
 }
