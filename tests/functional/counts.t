@@ -127,9 +127,9 @@ if perf stat -e syscalls:sys_enter_openat true >/dev/null 2>&1; then
   calls "the same with another content" 40 15.5 'for ((i = 0; i < 40; i++)); do echo text >small1-$i; done # $try'
   calls "another mode" 40 4.5 'chmod 60$try small1-{0..39}'
   calls "a new directory" 40 12 'for ((i = 0; i < 40; i++)); do mkdir d$try-$i; done'
-  calls "its removal" 40 7.5 'rmdir e$try-{0..39}' 'mkdir e$try-{0..39}'
-  calls "a name that moves, where there is none" 40 12 'for ((i = 0; i < 40; i++)); do mv -T small1-$i moved$i; done'
-  calls "a name that goes" 40 5.5 'rm moved{0..39}'
+  calls "its removal" 40 8 'rmdir e$try-{0..39}' 'mkdir e$try-{0..39}'
+  calls "a name that moves, where there is none" 40 11 'for ((i = 0; i < 40; i++)); do mv -T small1-$i moved$i; done'
+  calls "a name that goes" 40 6 'rm moved{0..39}'
   remount() { cd / && umount "$WORK/m" && mount_volume counts "$WORK/m" && cd "$WORK/m" || exit 1; }
   calls "a small file that the mount has not read" 40 5.5 'cat small/{0..39} >/dev/null # $try' remount
 fi

@@ -151,8 +151,8 @@ find_parked(struct posix_op *op, struct posix_at *at, struct stat *st)
   return 0;
 }
 
-int
-posix_obj_at(struct posix_op *op, struct posix_at *at, struct stat *st)
+static int
+object_at(struct posix_op *op, struct posix_at *at, struct stat *st)
 {
   struct posix_node *n = &op->node[NODE_OBJ];
   int fd = op->fd >= 0 ? op->fd : n->dir ? n->dir->fd : n->fd;
@@ -175,6 +175,16 @@ posix_obj_at(struct posix_op *op, struct posix_at *at, struct stat *st)
     return -fd;
   *at = (struct posix_at){fd, ""};
   return gi_fs_fstat(op->p->fs, fd, st) < 0 ? errno : 0;
+}
+
+int
+posix_obj_at(struct posix_op *op, struct posix_at *at, struct stat *st)
+{
+  int err = object_at(op, at, st);
+
+  if (!err)
+    posix_known_stat(op, &op->node[NODE_OBJ].gfid, st, true);
+  return err;
 }
 
 int

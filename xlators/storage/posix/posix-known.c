@@ -92,16 +92,17 @@ posix_known_gfid(const struct posix_op *op, const struct stat *st, struct gi_gfi
     return false;
   GI_PROBE("posix: an object is known by its number");
   GI_ASSERT(pi->self && !gi_gfid_is_none(&pi->self->gfid));
+  pi->known.since = gi_now_about(op->x->reactor);
   *gfid = pi->self->gfid;
   return true;
 }
 
-/* A file that has no handle and name is on its way out, and nobody says when its number is free. */
+/* What has no handle and name is on its way out, and nobody says when its number is free. */
 static bool
 may_keep(const struct posix_op *op, const struct gi_gfid *gfid, const struct stat *st)
 {
   return may_look(op) && st->st_ino && st->st_dev == op->p->gl_dev && !gi_gfid_is_none(gfid) &&
-         (S_ISDIR(st->st_mode) || st->st_nlink > 1);
+         st->st_nlink > (S_ISDIR(st->st_mode) ? 0 : 1);
 }
 
 /* `ours`: the look comes after a change of our own. */

@@ -245,6 +245,35 @@ what_is_left_after_writing_is_known(void **state)
   brick_free(b);
 }
 
+/* Most changes begin with a look, so what is known outlives them, however late they come. */
+static void
+what_is_looked_at_before_a_change_stays_known(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_file(b, ROOT, "f");
+  struct gi_fop *f = brick_fop(b, GI_FOP_SETATTR);
+  uint64_t before;
+
+  (void)state;
+  assert_found(b, "f", &g, NULL, NULL);
+  usleep(1100000);
+  set_object(f, &g);
+  f->args.valid = GI_SET_MODE;
+  f->args.iatt.mode = 0600;
+  assert_ok(brick_run(b, f));
+  before = hits(BY_NUMBER);
+  assert_found(b, "f", &g, NULL, NULL);
+  if (on_reactor(b))
+    assert_true(hits(BY_NUMBER) > before);
+  usleep(1100000);
+  assert_ok(brick_rename(b, ROOT, "f", ROOT, "g"));
+  before = hits(BY_NUMBER);
+  assert_found(b, "g", &g, NULL, NULL);
+  if (on_reactor(b))
+    assert_true(hits(BY_NUMBER) > before);
+  brick_free(b);
+}
+
 /* A change of ours that comes later than that does not hide what somebody has done before it. */
 static void
 what_was_looked_at_long_ago_is_asked_for_again(void **state)
@@ -380,6 +409,7 @@ main(void)
       cmocka_unit_test(changes_before_our_own_show_after_a_second),
       cmocka_unit_test(what_is_too_much_is_asked_for),
       cmocka_unit_test(what_is_left_after_writing_is_known),
+      cmocka_unit_test(what_is_looked_at_before_a_change_stays_known),
       cmocka_unit_test(what_was_looked_at_long_ago_is_asked_for_again),
       cmocka_unit_test(a_number_is_not_that_of_who_had_it_before),
       cmocka_unit_test(names_are_found_by_number),

@@ -56,6 +56,7 @@ posix_node_attributes(struct posix_op *op, int which, struct posix_at at, struct
   }
   if (posix_at_stat(op->p, at, st) < 0)
     return errno;
+  posix_known_stat(op, &op->node[which].gfid, st, true);
   if (s)
     *s = (struct posix_seen){gi_now_about(op->x->reactor), *st};
   return 0;
