@@ -47,14 +47,17 @@ posix_prepare_setattr(struct posix_op *op)
 
 #define MOVING (mode_t)(S_ISVTX | S_ISGID)
 
-/* Whoever moves the file says that it has moved; but somebody has set its mode since, and taken away what told others to change both. */
+/* Whoever moves the file says that it has moved; but somebody has set its mode since, and taken away what told others to change both. A copy that
+ * missed the marks never had them: there the mode that is kept beside them is missing, too. */
 static bool
-lost_marks(const struct posix_op *op, const struct stat *st)
+lost_marks(const struct posix_op *op, struct posix_at at, const struct stat *st)
 {
   uint64_t moved;
+  char mode[16];
 
   return op->fop->caller.pid < 0 && gi_dict_get_uint(op->fop->xdata, GI_MOVED_KEY, &moved) && moved && S_ISREG(st->st_mode) &&
-         (st->st_mode & MOVING) != MOVING && !gi_has_linkto_mode(st->st_mode);
+         (st->st_mode & MOVING) != MOVING && !gi_has_linkto_mode(st->st_mode) &&
+         posix_at_get(op->p, at, KEY_MODE, mode, sizeof(mode)) > 0;
 }
 
 /* The kernel takes set-id bits away with it. One of them may be the mark of a file on the move, and stays: what follows is changed on both. */
@@ -162,7 +165,7 @@ posix_run_setattr(struct posix_op *op)
   GI_ASSERT(op->exclusive || !(a->valid & (GI_SET_MODE | OWNER_BITS)));
   if (err)
     return posix_err(op, err);
-  if (lost_marks(op, &st))
+  if (lost_marks(op, at, &st))
     return posix_err(op, EAGAIN);
   posix_node_known(op, NODE_OBJ, at);
   posix_iatt(&st, &op->node[NODE_OBJ].gfid, &fop->rsp.pre);

@@ -642,24 +642,31 @@ times_that_are_none_are_refused(void **state)
   brick_free(b);
 }
 
-/* Whoever moves a file has seen its marks; a client that sets a mode takes them away, and others write to it alone then. */
+/* Whoever moves a file has seen its marks; a client that sets a mode takes them away, and others write to it alone then. A copy that missed the
+ * marks is healed later. */
 static void
 a_file_without_marks_has_not_moved(void **state)
 {
   static const struct {
     uint32_t mode;
     int err;
-  } was[] = {{0644 | S_ISVTX | S_ISGID, 0}, {0600, EAGAIN}, {0600 | S_ISVTX, EAGAIN}, {S_ISVTX, 0}};
+    bool had; /* marks */
+  } was[] = {
+      {0600, 0}, {0644 | S_ISVTX | S_ISGID, 0, true}, {0600, EAGAIN, true}, {0600 | S_ISVTX, EAGAIN, true}, {S_ISVTX, 0, true}};
   BRICK(b, NULL);
   struct gi_gfid g = brick_gfid(b);
+  char path[PATH_MAX];
   struct gi_fd *fd;
 
   (void)state;
   assert_ok(brick_create(b, ROOT, "f", &g, &fd));
+  brick_path(b, path, "f");
   for (size_t i = 0; i < 2 * GI_ARRAY_LEN(was); i++) {
     bool moved = i % 2;
     struct gi_fop *f = brick_fop(b, GI_FOP_SETATTR);
 
+    if (was[i / 2].had)
+      assert_int_equal(setxattr(path, "trusted.glusterfs.dht.mode", "644", 4, 0), 0);
     set_object(f, &g);
     f->args.valid = GI_SET_MODE;
     f->args.iatt.mode = moved ? GI_LINKTO_MODE : was[i / 2].mode;

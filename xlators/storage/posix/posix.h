@@ -54,6 +54,7 @@
 #define KEY_GFID2PATH "trusted.gfid2path."
 #define KEY_PGFID "trusted.pgfid."
 #define KEY_LINKTO "trusted.glusterfs.dht.linkto"
+#define KEY_MODE "trusted.glusterfs.dht.mode" /* the mode without marks, of a file that a rebalance moves */
 #define KEY_ACL_ACCESS "system.posix_acl_access"
 #define KEY_ACL_DEFAULT "system.posix_acl_default"
 #define KEY_IMA "security.ima"
