@@ -71,6 +71,7 @@ skip the post-op|15|--workload names --mishaps brick-crash
 success without quorum|6|--workload register --mishaps partition,brick-crash,cut
 swallow the error of what was answered early|7|--workload register --layers write-behind --mishaps one-way,cut
 sync only what is open|326|--workload synced --layers open-behind --mishaps power-loss
+take a listing over several sets for whole|1|--workload moved --layers nl-cache --mishaps none
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|32|--workload register --mishaps power-loss,brick-crash,healer-crash
 take the word of a write-out|2|--workload register --mishaps disk-refuses,power-loss
