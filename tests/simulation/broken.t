@@ -13,7 +13,7 @@ NEAR=10
 # BUG|SEED|OPTIONS
 table() {
   cat <<'END'
-accept an old layout|24|--workload moved --mishaps none
+accept an old layout|31|--workload moved --mishaps none
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|2|--workload register --mishaps disk-faults,brick-crash,partition
 believe in locks that a majority dropped|103|--workload locks --mishaps cut,brick-crash
@@ -33,6 +33,7 @@ end a rename in the middle|1|--workload spread --mishaps none
 forget a linkto file|1|--workload spread --mishaps none
 forget failed synchronous writes|43|--workload synced --mishaps disk-refuses,power-loss
 forget that no good copy was synced|56|--workload register --mishaps disk-faults,brick-crash,cut
+forget the mode of a file that moves|1|--workload moved --mishaps none
 forget to blame who failed|2|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
 go on with a listing at another brick|1|--workload names --mishaps cut --until 1

@@ -8,6 +8,7 @@
 #include "tests/simulation/run.h"
 #include "tests/simulation/fault/mover.h"
 #include "tests/simulation/model/registers.h"
+#include "tests/simulation/model/modes.h"
 #include "tests/simulation/model/namespace.h"
 #include "tests/simulation/cluster/settle.h"
 #include "tests/simulation/world/trace.h"
@@ -272,6 +273,7 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
   if (config.shard)
     sim_model_own_syncs(c->model);
   c->names = sim_namespace_new(w);
+  c->modes = sim_modes_new(w);
   if (sim_set_count(&c->config) > 1)
     sim_namespace_over_sets(c->names);
   live(c, plan, out);
@@ -289,6 +291,7 @@ sim_run(const struct sim_plan *plan, struct sim_outcome *out)
   log_world = NULL;
   sim_model_free(&c->model);
   sim_namespace_free(&c->names);
+  sim_modes_free(&c->modes);
   sim_claims_free(&c->claims);
   sim_cluster_free(&c);
   sim_net_free(w);

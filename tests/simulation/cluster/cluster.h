@@ -126,6 +126,7 @@ struct sim_cluster {
   struct sim_cluster_config config;
   struct sim_model *model;     /* what the workload did; NULL: nobody wants to know */
   struct sim_namespace *names; /* the same of names */
+  struct sim_modes *modes;     /* the same of modes */
   struct sim_claims *claims;   /* the same of locks; NULL: none was taken */
   struct sim_process *mover;   /* the rebalance; NULL: none */
   int leaving;                 /* the set that it empties; -1: none */

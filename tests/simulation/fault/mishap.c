@@ -4,6 +4,7 @@
  */
 #include "tests/simulation/fault/mishap.h"
 #include "tests/simulation/model/registers.h"
+#include "tests/simulation/model/modes.h"
 #include "tests/simulation/model/namespace.h"
 #include "tests/simulation/model/quorum.h"
 #include "tests/simulation/world/trace.h"
@@ -141,6 +142,7 @@ power_loss(struct sim_cluster *c, struct sim_rng *rng, struct sim_mishap_state *
   sim_machine_power_loss(m);
   sim_model_power_loss(c->model);
   sim_namespace_power_loss(c->names);
+  sim_modes_power_loss(c->modes);
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include "libglusterish/promise.h"
 #include "libglusterish/reactor.h"
 #include "libglusterish/task.h"
+#include "tests/simulation/model/modes.h"
 #include "tests/simulation/model/namespace.h"
 #include "tests/simulation/model/quorum.h"
 #include "tests/simulation/workload/workload.h"
@@ -311,6 +312,30 @@ list(const struct visit *v)
     sim_namespace_listed(v->c->cluster->names, v->c->process->name, &l);
 }
 
+/* Of files that a rebalance moves, in a directory that is not somebody else's. */
+static void
+change_mode(const struct visit *v, struct gi_inode *inode)
+{
+  struct sim_client *c = v->c;
+  unsigned number = (unsigned)sim_rng_below(&c->rng, sim_modes_count());
+  struct sim_moding *op = sim_modes_set(c->cluster->modes, c->number, &inode->gfid, number);
+  int ret = sim_op_chmod(c, inode, sim_mode(number));
+  char text[GI_UUID_TEXT];
+  sim_modes_done(c->cluster->modes, &op, ret < 0 ? -ret : 0);
+  gi_log(GI_LOG_DEBUG, c->process->name, 1, "mode 0%o of %s: %s", sim_mode(number), gi_gfid_text(&inode->gfid, text),
+         ret < 0 ? strerror(-ret) : "ok");
+}
+
+static void
+look_at_one(const struct visit *v, bool guest)
+{
+  unsigned name = some_name(v->c);
+  struct gi_inode *inode = look_on(v, name);
+  if (inode && name < FIRST_DIR && v->c->cluster->mover && !guest && !v->c->leave)
+    change_mode(v, inode);
+  gi_inode_unref(&inode);
+}
+
 /* ---- the session ---- */
 
 static void
@@ -318,7 +343,6 @@ act(const struct visit *v)
 {
   unsigned what = (unsigned)sim_rng_below(&v->c->rng, 20);
   bool guest = v->dir >= SHARED && !is_own(v);
-  struct gi_inode *inode = NULL;
   if (what < 6 && !guest)
     make(v);
   else if (what < 9 && !guest)
@@ -328,10 +352,9 @@ act(const struct visit *v)
   else if (what < 14 && !guest)
     join(v);
   else if (what < 17)
-    inode = look_on(v, some_name(v->c));
+    look_at_one(v, guest);
   else
     list(v);
-  gi_inode_unref(&inode);
 }
 
 static unsigned
@@ -363,6 +386,7 @@ void
 sim_names_session(struct sim_client *c)
 {
   sim_namespace_abandon(c->cluster->names, c->number);
+  sim_modes_abandon(c->cluster->modes, c->number);
   sim_client_tasks(c, TASKS, names_task);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "libglusterish/bigendian.h"
 #include "libglusterish/reactor.h"
+#include "tests/simulation/model/modes.h"
 #include "tests/simulation/model/namespace.h"
 #include "tests/simulation/workload/workload.h"
 #include "xlators/cluster/distribute/hash.h"
@@ -21,6 +22,7 @@ enum thing { NOTHING, DATA, LINKTO, DIRECTORY };
 struct seen {
   enum thing thing;
   struct gi_gfid gfid;
+  uint32_t mode;
   char to[64]; /* of a linkto */
 };
 
@@ -71,12 +73,13 @@ sim_spread_is_linkto(const struct sim_cluster *c, unsigned brick, const char *pa
 static struct seen
 see(const struct look *l, unsigned set, const char *path)
 {
-  struct seen s = {NOTHING, gi_gfid_none, ""};
+  struct seen s = {.thing = NOTHING};
   struct stat st;
 
   if (gi_fs_stat(l->fs[set], AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
     return s;
   sim_disk_gfid(l->c->machine[set * sim_set_size(&l->c->config)].disk, path, &s.gfid);
+  s.mode = st.st_mode;
   s.thing = S_ISDIR(st.st_mode) ? DIRECTORY : DATA;
   if (S_ISREG(st.st_mode) && attribute(l->fs[set], path, LINKTO_KEY, s.to, sizeof(s.to) - 1) > 0)
     s.thing = LINKTO;
@@ -166,6 +169,7 @@ judge(struct look *l, const char *dir, const char *name, bool torn)
   if (count[DATA]) {
     judge_file(l, dir, name, seen, home);
     at_home(l, &seen[home].gfid, home, path);
+    sim_modes_seen(l->c->modes, "all bricks", path, &seen[home].gfid, seen[home].mode);
   }
   return count[DATA] || count[DIRECTORY] ? seen[home].gfid : gi_gfid_none;
 }
@@ -294,6 +298,8 @@ sim_spread_sweep(struct sim_client *c)
       else
         sim_namespace_seen(c->cluster->names, c->process->name, since, (struct sim_place_of){dir, n},
                            ret < 0 ? &gi_gfid_none : &stat.gfid);
+      if (ret >= 0 && S_ISREG(stat.mode))
+        sim_modes_seen(c->cluster->modes, c->process->name, name, &stat.gfid, stat.mode);
     }
     gi_inode_unref(&inode);
   }

@@ -326,7 +326,8 @@ switch_over(struct move *m)
   int err;
 
   m->switched = true;
-  err = set_mode(m, m->f.to, m->stat.mode & 07777u, true); /* from here on it is the file, and still names the source */
+  /* From here on it is the file, and still names the source. */
+  err = set_mode(m, m->f.to, GI_BROKEN("forget the mode of a file that moves") ? 0644 : m->stat.mode & 07777u, true);
   return err ? err : di_last_xattrs(m->f.r->d, m->f.r->base, &m->f.gfid, m->f.from, m->f.to);
 }
 
