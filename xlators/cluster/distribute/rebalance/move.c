@@ -57,6 +57,7 @@ look_at_target(struct move *m, bool prepare)
   other = !err && !same && di_is_linkto(d, fop);
   mode = fop->rsp.stat.mode & 07777u;
   m->was_source = same && gi_dict_get(fop->rsp.xdata, d->mode_key);
+  m->links = same ? fop->rsp.stat.nlink : 0;
   linkto = same && gi_dict_get(fop->rsp.xdata, d->linkto_key); /* whatever mode somebody gave it */
   bare = same && di_is_bare(d, &fop->rsp.stat, fop->rsp.xdata) && mode != (m->stat.mode & 07777u);
   gi_fop_unref(fop);
@@ -413,6 +414,12 @@ retire(struct move *m)
   return drop_xattr(m, m->f.to, m->f.r->d->linkto_key);
 }
 
+bool
+di_move_has_more_names(const struct move *m)
+{
+  return m->links > m->stat.nlink;
+}
+
 int
 di_move_finish(struct move *m)
 {
@@ -461,6 +468,8 @@ exchange_one(struct move *m)
     return EIO; /* what was copied is gone */
   if (!err && m->replaced)
     return finish(m);
+  if (!err && di_move_has_more_names(m))
+    return EMLINK;
   if (!err && m->marked && GI_BROKEN("remove the source of a move early"))
     return di_do_drop(m->f.r->d, name_fop(m, GI_FOP_UNLINK), m->f.from);
   if (!err)

@@ -20,6 +20,7 @@ struct move {
   /* Of the target: nothing is there; its mode is not a linkto file's; it is the file already, or was about to be when somebody was
    * killed; it is, or may be, by our own doing. */
   bool missing, dressed, replaced, unfinished, switched;
+  uint32_t links;                  /* names that the target has, if it was not just made */
   bool was_source;                 /* of an earlier move, whose mode is kept beside what that has left */
   int (*exchange)(struct move *m); /* when all is copied; EAGAIN: it is to be compared once more */
 };
@@ -42,6 +43,8 @@ int di_move_copy(struct move *m);  /* until exchange says that it is done */
 int di_move_go_over(struct move *m);
 int di_move_end(struct move *m);    /* exchange, where the target is the file already */
 int di_move_finish(struct move *m); /* what of that is missing, where somebody was killed who was at it */
+/* The target has more names than the source. It would be the file under names that this lost, as a linkto file of an earlier move has them still. */
+bool di_move_has_more_names(const struct move *m);
 /* Under the lock of the name: it goes from the source, or is seen to be there still. ENOENT: somebody has removed it, and now it is gone
  * from the target too. */
 int di_move_remove_name(struct move *m);

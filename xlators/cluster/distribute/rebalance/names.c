@@ -207,6 +207,8 @@ exchange(struct move *m)
 
   if (!err && m->replaced)
     return finish(n);
+  if (!err && di_move_has_more_names(m))
+    return EMLINK;
   if (!err)
     err = di_move_go_over(m);
   return err ? err : settle_all(n);
