@@ -81,7 +81,6 @@ answer(struct gi_xlator *x, struct rda_fd *rf, struct gi_fop *fop, struct rda_pi
   /* The reader may come back to the middle of what it got last, but not to what was before. */
   while (gi_list_first(&rf->pieces, struct rda_piece, link) != p)
     rda_piece_drop(gi_list_first(&rf->pieces, struct rda_piece, link));
-  fop->rsp.xdata = gi_dict_ref(p->fop->rsp.xdata);
   for (struct rda_piece *next; fop->rsp.entries.count < most; entry++) {
     if (entry == p->fop->rsp.entries.count) {
       if (!(next = next_piece(rf, p)) || next->fop->rsp.entries.count == 0)
@@ -93,6 +92,7 @@ answer(struct gi_xlator *x, struct rda_fd *rf, struct gi_fop *fop, struct rda_pi
     p->used = p->used > entry ? p->used : entry + 1;
   }
   GI_ASSERT(fop->rsp.entries.count <= most);
+  fop->rsp.xdata = gi_dict_ref(p->fop->rsp.xdata); /* of the last piece: of names that have left it knows most */
   rda->metrics.hits++;
   gi_fop_ok(fop, (int)fop->rsp.entries.count);
   fop->rsp.err = p->end && entry == p->fop->rsp.entries.count ? ENOENT : 0;

@@ -2,6 +2,7 @@
  *
  * performance/readdir-ahead: rule by rule, and by chance, against a child that lists a directory of numbered names.
  */
+#include "libglusterish/extension.h"
 #include "tests/unit/fake.h"
 
 #include <dirent.h>
@@ -15,8 +16,9 @@
 
 enum { HITS, WAITS, PASSED, PIECES, UNUSED, BARE };
 
-static bool there[ENTRIES]; /* names of the child's directory; the cookie of each is its number + 1 */
-static unsigned count;      /* how many of them it may have */
+static bool there[ENTRIES];        /* names of the child's directory; the cookie of each is its number + 1 */
+static unsigned count;             /* how many of them it may have */
+static uint64_t piece_of[ENTRIES]; /* the cookie that it was asked for last when it told of the name */
 
 static struct gi_iatt
 stat_of(unsigned n)
@@ -38,7 +40,9 @@ list(struct gi_fop *fop, void *arg)
     struct gi_dirent e = {.ino = n + 1, .off = n + 1, .type = DT_REG, .name = name, .stat = stat_of(n)};
     e.name_len = (uint32_t)snprintf(name, sizeof(name), "f%u", n);
     gi_dirents_add(&fop->rsp.entries, &e, fop);
+    piece_of[n] = fop->args.offset;
   }
+  gi_dict_set_uint(gi_fop_rsp_xdata(fop), GI_LEFT_KEY, fop->args.offset);
   fop->rsp.ret = (int)fop->rsp.entries.count;
   fop->rsp.err = n == count ? ENOENT : 0;
 }
@@ -137,6 +141,25 @@ test_a_large_directory_costs_a_request_per_piece(void **state)
   assert_int_equal(f->rsp.ret, 0);
   assert_int_equal(f->rsp.err, ENOENT);
   assert_in_range(below(s), 4, 6);
+}
+
+/* An answer of two pieces says what the second one does. */
+static void
+test_what_a_reply_says_of_names_that_have_left(void **state)
+{
+  struct fake_stack *s = *state;
+  struct gi_fd *fd = fake_fd(s, DIR_A);
+  unsigned mixed = 0;
+  for (unsigned n = 0, last; n < count; n = last + 1) {
+    struct gi_fop *f = lists(s, fd, n);
+    uint64_t said;
+    assert_true(f->answered && f->rsp.entries.count > 0);
+    last = n + f->rsp.entries.count - 1;
+    mixed += piece_of[n] != piece_of[last];
+    assert_true(gi_dict_get_uint(f->rsp.xdata, GI_LEFT_KEY, &said));
+    assert_int_equal(said, piece_of[last]);
+  }
+  assert_true(mixed > 0);
 }
 
 static void
@@ -525,6 +548,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_transparent),
       TEST(test_a_large_directory_costs_a_request_per_piece),
+      TEST(test_what_a_reply_says_of_names_that_have_left),
       TEST(test_a_small_directory_costs_one),
       TEST(test_it_may_come_back_to_the_middle),
       TEST(test_out_of_order),
