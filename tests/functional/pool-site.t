@@ -25,7 +25,7 @@ start_site() {
     --listen-peer-urls "http://127.0.0.1:2380" --initial-advertise-peer-urls "http://127.0.0.1:2380" --initial-cluster "site=http://127.0.0.1:2380" \
     --client-cert-auth --trusted-ca-file ca.crt --cert-file server.crt --key-file server.key --log-level error >>"$WORK/site/log" 2>&1) &
   SITE_PID=$!
-  within 20 ask_site /health
+  within 60 ask_site /health
 }
 ask_site() { on 4 curl -sf -m 5 --cacert "$WORK/site/ca.crt" --cert "$WORK/site/client.crt" --key "$WORK/site/client.key" "https://$site:2379$1" ${2:+-d "$2"}; }
 # keys: all there are, one a line.
@@ -80,10 +80,10 @@ ok "and files are written" timeout 20 dd if=/dev/urandom of="$WORK/m/file" bs=64
 signal_node KILL 2
 must "a node starts without it" start_node 2 "--store=$url" "${tls[@]}"
 online() { [ "$(online_on 1)" = 2 ]; }
-ok "and its brick" within 20 online
+ok "and its brick" within 60 online
 must "it is back" start_site
-ok "something changes" within 20 gi_on 1 volume set v user.a d
-ok "and is heard of" within 20 grep -qx user.a=d "$WORK/n2/vols/v/info"
+ok "something changes" within 60 gi_on 1 volume set v user.a d
+ok "and is heard of" within 60 grep -qx user.a=d "$WORK/n2/vols/v/info"
 
 # ---- a stranger ----
 
@@ -94,29 +94,29 @@ ok "and says in its log that it is not let in" within 10 grep -q 'no TLS with th
 signal_node KILL 3
 like "$(start_node 3 2>&1)" 'are in an etcd of the site' "nor does it start without the store"
 must "it starts as it was" start_node 3 "--store=etcd://$site/pools/one" "${tls[@]}"
-ok "and follows" within 20 grep -qx user.a=d "$WORK/n3/vols/v/info"
+ok "and follows" within 60 grep -qx user.a=d "$WORK/n3/vols/v/info"
 
 # ---- the keys are lost ----
 
 ask_site /v3/kv/deleterange '{"key":"AA==","range_end":"AA=="}' >/dev/null
 nok "without its keys nothing changes" gi_on 1 volume set v user.a e
-ok "they are put back" within 20 gi_on 1 pool recover --force-new
-ok "then it does" within 20 gi_on 2 volume set v user.a f
-ok "and is heard of everywhere" within 20 grep -qx user.a=f "$WORK/n3/vols/v/info"
+ok "they are put back" within 60 gi_on 1 pool recover --force-new
+ok "then it does" within 60 gi_on 2 volume set v user.a f
+ok "and is heard of everywhere" within 60 grep -qx user.a=f "$WORK/n3/vols/v/info"
 
 # ---- the end of a pool ----
 
 umount "$WORK/m"
 three_are() { [ "$(gi_on 1 peer status | grep -c '(Connected)')" = 2 ]; }
-ok "as all are" within 20 three_are
+ok "as all are" within 60 three_are
 ok "nodes leave" gi_on 1 peer detach "${ADDR[3]}"
 must "the volume goes" gi_on 1 volume stop v
 must "all of it" gi_on 1 volume delete v
 ok "the last one leaves" gi_on 1 peer detach "${ADDR[2]}"
 alone() { [ "$(gi_on 1 pool list | wc -l)" = 2 ] && [ ! -e "$WORK/n1/pool" ]; }
-ok "the first is alone" within 20 alone
+ok "the first is alone" within 60 alone
 is "$(gi_on 1 volume list)" old "with its volume"
-must "and begins another pool at the same place" within 20 gi_on 1 peer probe "${ADDR[2]}"
+must "and begins another pool at the same place" within 60 gi_on 1 peer probe "${ADDR[2]}"
 is "$(keys | grep -c '/node/')" 2 "where nothing is left of the one before"
 ok "the volume is known" within 10 knows 2 old
 signal_node KILL 3
