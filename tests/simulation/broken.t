@@ -13,7 +13,7 @@ NEAR=10
 # BUG|SEED|OPTIONS
 table() {
   cat <<'END'
-accept an old layout|31|--workload moved --mishaps none
+accept an old layout|39|--workload moved --mishaps none
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|2|--workload register --mishaps disk-faults,brick-crash,partition
 believe in locks that a majority dropped|103|--workload locks --mishaps cut,brick-crash
@@ -21,14 +21,14 @@ believe names for longer than a lease|14|--workload names --layers nl-cache --mi
 believe that a name is absent which was made|1|--workload names --layers nl-cache --mishaps none
 bring back what good copies lack|16|--workload names --mishaps cut
 bring data to the disk before its counters|62|--workload synced --mishaps power-loss
-change the source of a move alone|1|--workload images --mishaps none
+change the source of a move alone|2|--workload images --mishaps none
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
-compare no copy with what was copied|1|--workload images --mishaps none
+compare no copy with what was copied|2|--workload images --mishaps none
 copy from a source that was blamed meanwhile|34|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
 do not tell what became of names|6|--workload names --layers all --mishaps none
 do not tell what became of objects|26|--workload register --layers quick-read --mishaps none
-drop the note of a rename that did not end|17|--workload spread --mishaps client-crash,brick-crash
+drop the note of a rename that did not end|101|--workload spread --mishaps client-crash,brick-crash
 end a rename in the middle|1|--workload spread --mishaps none
 forget a linkto file|1|--workload spread --mishaps none
 forget failed synchronous writes|43|--workload synced --mishaps disk-refuses,power-loss
@@ -45,8 +45,8 @@ keep content over a change|1|--workload register --layers quick-read --mishaps n
 keep pages over a change|1|--workload register --layers io-cache --mishaps none
 keep the locks of who is gone|1|--workload register --mishaps client-crash
 keep what was read ahead over a change|16|--workload register --layers read-ahead --mishaps none
-leave a directory out where it is missing|1|--workload spread --mishaps cut
-know attributes that another request has changed|265|--workload names --mishaps brick-crash
+leave a directory out where it is missing|6|--workload spread --mishaps cut
+know attributes that another request has changed|530|--workload names --mishaps brick-crash
 leave a name out of a listing|1|--workload names --mishaps none
 leave out of a listing who is away|2|--workload spread --mishaps cut
 leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle
@@ -55,11 +55,11 @@ let each brick truncate|3|--workload mixed --mishaps none --until 1
 let operations pass what was answered early|1|--workload register --layers write-behind --mishaps none
 let outdated copies change names|9|--workload names --mishaps brick-crash
 list nothing again after files have moved|1|--workload moved --mishaps none
-list what outdated copies show|14|--workload names --mishaps cut
+list what outdated copies show|48|--workload names --mishaps cut
 lose an update of the size|1|--workload sharded --mishaps none
 lose the dirty marks at restart|6|--workload register --mishaps power-loss,client-crash,healer-freeze
 lower the mark of what may differ|80|--workload register --mishaps disk-faults,brick-crash,cut
-make names by an old layout|7|--workload moved --mishaps none
+make names by an old layout|17|--workload moved --mishaps none
 mark one directory of two|76|--workload names --mishaps cut --until 1
 move a file with one of its names|13|--workload moved --mishaps none
 read copies that are blamed|4|--workload register --mishaps brick-crash
@@ -72,7 +72,7 @@ skip the post-op|15|--workload names --mishaps brick-crash
 success without quorum|6|--workload register --mishaps partition,brick-crash,cut
 swallow the error of what was answered early|7|--workload register --layers write-behind --mishaps one-way,cut
 sync only what is open|326|--workload synced --layers open-behind --mishaps power-loss
-take a listing over several sets for whole|1|--workload moved --layers nl-cache --mishaps none
+take a listing over several sets for whole|33|--workload moved --layers nl-cache --mishaps none
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|32|--workload register --mishaps power-loss,brick-crash,healer-crash
 take the word of a write-out|2|--workload register --mishaps disk-refuses,power-loss
