@@ -145,7 +145,7 @@ struct di_told {
   uint32_t untold;  /* of these names */
   uint64_t *hash;   /* 0: free */
   uint8_t *leaf;    /* the first part of the listing that has told of it, or DI_UNTOLD */
-  uint32_t nlast;   /* in the reply that the reader got last, for the cookie `last_from` */
+  uint32_t nlast;   /* in the replies that the reader got last, from the cookie `last_from` on */
   uint64_t last_from;
   struct di_last *last;
 };
@@ -480,7 +480,7 @@ unsigned di_told_name(struct di_told *t, const char *name, uint32_t len, unsigne
 /* It was met, and may be told of yet: it counts as untold unless it is told. */
 void di_told_met(struct di_told *t, const char *name, uint32_t len);
 bool di_told_has(const struct di_told *t, const char *name, uint32_t len);
-/* The reply is what the reader got last, for that cookie. */
+/* The reply is what the reader got last, for that cookie; it may come back to what it got within the last some thousand names. */
 void di_told_reply(struct di_told *t, uint64_t from, const struct gi_dirents *reply);
 /* The reply is told to nobody: its files are untold. */
 void di_told_lost(struct di_told *t, const struct gi_dirents *reply);

@@ -544,6 +544,23 @@ test_names_that_were_told(void **state)
   di_told_free(&t);
 }
 
+/* What was read ahead is read again, from the middle of a reply that is not the last. */
+static void
+test_reader_that_has_read_ahead(void **state)
+{
+  struct gi_fd *fd;
+  struct fake_stack *s =
+      stack_that_shows(&fd, (struct shows){"ax", .again = "a"}, (struct shows){"b", .again = "bx"}, (struct shows){"c"});
+  struct gi_fop *first = list_from(s, fd, 0), *f = list_from(s, fd, first->rsp.entries.entry[1].off);
+
+  assert_string_equal(f->rsp.entries.entry[0].name, "b");
+  f = list_from(s, fd, first->rsp.entries.entry[0].off);
+  assert_int_equal(f->rsp.entries.count, 2);
+  assert_string_equal(f->rsp.entries.entry[0].name, "b");
+  assert_string_equal(f->rsp.entries.entry[1].name, "x");
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -561,6 +578,7 @@ main(void)
       cmocka_unit_test(test_linkto_file_whose_file_is_not_met),
       cmocka_unit_test(test_file_that_goes_on_is_told_once),
       cmocka_unit_test(test_reader_that_comes_back),
+      cmocka_unit_test(test_reader_that_has_read_ahead),
       cmocka_unit_test(test_names_that_were_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

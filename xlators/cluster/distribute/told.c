@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Names that a listing has met, by their hashes, and which part of the listing told of each first: a name is told once, wherever its file goes
- * while the listing goes on. It takes 12 to 24 bytes a name, until the descriptor is closed or the listing begins anew.
+ * while the listing goes on. It takes 12 to 24 bytes a name, until the descriptor is closed or the listing begins anew. Of the last some thousand it is
+ * known in which order they were told: who has read ahead may come back for them.
  *
  * Two names of one hash are taken for one: in a directory of a million names that is one listing in 40 million. The hash has a key
  * that differs from process to process, so nobody can choose such names.
@@ -121,15 +122,31 @@ hash_of_file(const struct di_told *t, const struct gi_dirent *e)
   return S_ISDIR(e->stat.mode) || e->type == DT_DIR ? 0 : hash_of(t, e->name, e->name_len);
 }
 
+/* Of more names than that the order of the earlier half is forgotten. */
+#define LAST_MAX 8192u
+
+static void
+forget_some(struct di_told *t)
+{
+  uint32_t drop = t->nlast / 2;
+
+  t->last_from = t->last[drop - 1].off;
+  t->nlast -= drop;
+  memmove(t->last, t->last + drop, t->nlast * sizeof(*t->last));
+}
+
 void
 di_told_reply(struct di_told *t, uint64_t from, const struct gi_dirents *reply)
 {
-  gi_free(t->last);
-  t->last = gi_alloc((reply->count + 1) * sizeof(*t->last));
-  t->last_from = from;
-  t->nlast = reply->count;
+  if (t->nlast == 0 || t->last[t->nlast - 1].off != from) {
+    t->nlast = 0;
+    t->last_from = from;
+  }
+  if (t->nlast > 1 && t->nlast + reply->count > LAST_MAX)
+    forget_some(t);
+  t->last = gi_realloc(t->last, (t->nlast + reply->count + 1) * sizeof(*t->last));
   for (uint32_t i = 0; i < reply->count; i++)
-    t->last[i] = (struct di_last){reply->entry[i].off, hash_of_file(t, &reply->entry[i])};
+    t->last[t->nlast++] = (struct di_last){reply->entry[i].off, hash_of_file(t, &reply->entry[i])};
 }
 
 void
@@ -146,15 +163,18 @@ di_told_lost(struct di_told *t, const struct gi_dirents *reply)
 bool
 di_told_back(struct di_told *t, uint64_t cookie)
 {
-  uint32_t next = 0;
-  bool found = t->nlast && t->last_from == cookie;
+  uint32_t next = t->nlast;
 
-  while (!found && next < t->nlast)
-    found = t->last[next++].off == cookie;
-  for (; found && next < t->nlast; next++)
-    if (t->last[next].hash)
-      untell(t, t->last[next].hash);
-  return found;
+  while (next > 0 && t->last[next - 1].off != cookie)
+    next--;
+  if (next == 0 && (t->nlast == 0 || t->last_from != cookie))
+    return false;
+  for (uint32_t i = next; i < t->nlast; i++)
+    if (t->last[i].hash)
+      untell(t, t->last[i].hash);
+  t->nlast = next;
+  t->last_from = next ? t->last_from : cookie;
+  return true;
 }
 
 void
