@@ -472,6 +472,8 @@ uint64_t di_found_of(const struct di_found *f, const struct gi_gfid *gfid);
 #define DI_LEAFS (2 * DI_MAX)
 uint64_t di_cookie_encode(uint64_t off, unsigned leaf);
 uint64_t di_cookie_decode(uint64_t cookie, unsigned *leaf);
+/* The name of an entry, with its end. False: a brick told of one that is too long. */
+bool di_entry_name(const struct gi_dirent *e, char name[GI_NAME_MAX + 1]);
 
 /* ---- what listings have told (told.c) ---- */
 

@@ -184,10 +184,8 @@ remove_linkto(const struct emptying *m, const struct gi_dirent *e)
   unsigned hashed;
   int err;
 
-  if (e->name_len > GI_NAME_MAX)
+  if (!di_entry_name(e, name))
     return ENOTEMPTY;
-  memcpy(name, e->name, e->name_len);
-  name[e->name_len] = '\0';
   err = di_hashed_get(m->d, m->fop, m->dir, name, &hashed);
   if (!err)
     err = di_lock_name(m->d, m->fop, &locks, hashed, &loc);

@@ -45,6 +45,18 @@ di_cookie_decode(uint64_t cookie, unsigned *leaf)
   return cookie & TOP ? (cookie & (TOP - 1) & ~LEAF_MASK) << 1 : cookie >> LEAF_BITS;
 }
 
+/* ---- names ---- */
+
+bool
+di_entry_name(const struct gi_dirent *e, char name[GI_NAME_MAX + 1])
+{
+  if (e->name_len > GI_NAME_MAX)
+    return false;
+  memcpy(name, e->name, e->name_len);
+  name[e->name_len] = '\0';
+  return true;
+}
+
 /* ---- opening ---- */
 
 static enum gi_verdict
@@ -152,11 +164,9 @@ look(struct listing *l, const struct gi_dirent *e, unsigned leaf)
   struct gi_fop *h;
   char name[GI_NAME_MAX + 1];
 
-  if (e->name_len > GI_NAME_MAX)
+  if (!di_entry_name(e, name))
     return NULL;
   h = gi_fop_helper(l->fop, GI_FOP_LOOKUP);
-  memcpy(name, e->name, e->name_len);
-  name[e->name_len] = '\0';
   gi_fop_set_entry(h, &h->loc, l->fop->fd->inode, name);
   gi_dict_set_int(gi_fop_xdata(h), l->d->linkto_key, 256);
   int err = di_do(l->d, h, leaf);
@@ -208,10 +218,8 @@ resolve(struct listing *l, const struct gi_dirent *e, int *child, struct gi_iatt
   struct gi_loc loc = {.pargfid = l->fop->fd->inode->gfid, .parent = l->fop->fd->inode, .name = name};
   int err;
 
-  if (e->name_len > GI_NAME_MAX)
+  if (!di_entry_name(e, name))
     return false;
-  memcpy(name, e->name, e->name_len);
-  name[e->name_len] = '\0';
   err = di_resolve(l->d, l->fop, &loc, child, stat);
   if (err && err != ENOENT && !(err == ENOTCONN && di_opts(l->d)->partial_listing == DI_PARTIAL_ALLOW))
     l->err = err;

@@ -4,8 +4,9 @@
  *
  * Who unpacks or copies a file makes it, writes it, and sets its times, its owner and its mode, one after the other, before he closes it. Its
  * times are like its bytes: an early answer promises that they are on the bricks when fsync or close returns, and soon otherwise. So where the
- * bytes were answered early (not without performance.write-behind, nor with O_SYNC) they are held here, and go along with the next change of attributes, or by themselves. An owner that it has already moves its ctime and no more, and
- * is held with them. A mode is not: it says who may read, so others must know when the call returns.
+ * bytes were answered early (not without performance.write-behind, nor with O_SYNC) they are held here, and go along with the next change of
+ * attributes, or by themselves. An owner that it has already moves its ctime and no more, and is held with them. A mode is not: it says who may
+ * read, so others must know when the call returns.
  *
  * A held change is under way, as one that bricks were asked for. Whatever else names its file, or may find it, is asked for after it was made.
  * If it cannot be made each descriptor of the file is told, by its next fsync and by every close until then.
