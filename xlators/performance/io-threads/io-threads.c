@@ -243,6 +243,14 @@ gather(struct gi_xlator *x, struct gi_fop *fop)
 
 /* ---- on a brick ---- */
 
+/* A lock that waits would keep its place from the unlock. A message between translators needs no worker, and may be the word that an
+ * operation waits for which has a place. */
+static bool
+needs_place(const struct gi_fop *fop)
+{
+  return !(gi_fop_table[fop->kind].classes & GI_CLASS_MAY_WAIT) && fop->kind != GI_FOP_IPC;
+}
+
 static enum gi_verdict
 iot_submit(struct gi_xlator *x, struct gi_fop *fop)
 {
@@ -256,7 +264,7 @@ iot_submit(struct gi_xlator *x, struct gi_fop *fop)
   p->metrics.passed++;
   if (x->ctx->side == GI_SIDE_CLIENT)
     return gather(x, fop);
-  if (!fop->caller.client || (gi_fop_table[fop->kind].classes & GI_CLASS_MAY_WAIT))
+  if (!fop->caller.client || !needs_place(fop))
     return GI_PASS;
   if (prio != GI_PRIO_LEAST)
     p->others = fop->start_ns ? fop->start_ns : gi_now(x->reactor);

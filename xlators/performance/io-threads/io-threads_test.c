@@ -73,6 +73,20 @@ test_limit_and_turns(void **state)
   fake_stack_free(s);
 }
 
+/* The word of a client that an operation waits for, which has a place. */
+static void
+test_a_word_needs_no_place(void **state)
+{
+  struct fake_stack *s = fake_stack_new("performance/io-threads", "option high-prio-threads 1\n", 1);
+  fake_script(s, 0, GI_FOP_OPEN, (struct fake_reply){.hold = true});
+  struct gi_fop *truncates = send(s, GI_FOP_OPEN, &client[0], 0);
+  assert_false(send(s, GI_FOP_FSTAT, &client[1], 0)->answered);
+  assert_true(send(s, GI_FOP_IPC, &client[1], 0)->answered);
+  assert_true(fake_release(s, 0, GI_FOP_OPEN, 0, 0));
+  assert_true(truncates->answered);
+  fake_stack_free(s);
+}
+
 static struct gi_fop *
 healers_fop(struct fake_stack *s, enum gi_fop_kind kind)
 {
@@ -323,6 +337,7 @@ main(void)
       cmocka_unit_test(test_transparent),
       cmocka_unit_test(test_classes),
       cmocka_unit_test(test_limit_and_turns),
+      cmocka_unit_test(test_a_word_needs_no_place),
       cmocka_unit_test(test_least_class_beside_others),
       cmocka_unit_test(test_least_class_alone),
       cmocka_unit_test(test_others_come_between),

@@ -435,7 +435,8 @@ cl_submit(struct gi_xlator *x, struct gi_fop *fop)
   struct gi_caller who = cl_credentials(c, fop);
   struct gi_xdr_out out = {0};
   cl_more_groups(c, fop, &who);
-  bool gives_back = c->given_back.len > 0;
+  /* A change of another client may wait for a word of this one, and what is given back for the place that it has. */
+  bool gives_back = c->given_back.len > 0 && fop->kind != GI_FOP_IPC;
   if (gives_back)
     cl_give_back_with(c, gi_fop_xdata(fop));
   uint32_t xid = gi_rpc_call_begin(rpc, &out, GI_PROG_FOP, GI_VERS_FOP, (uint32_t)fop->kind, GI_AUTH_V3, &who);

@@ -104,6 +104,23 @@ test_goes_before_the_next_operation(void **state)
   bench_free(b);
 }
 
+/* A change of another client may wait for a word of this one, and what is given back for the change. */
+static void
+test_a_word_goes_alone(void **state)
+{
+  struct bench *b = bench_new(NULL, NULL, true);
+  struct gi_fop *word = fake_fop(b->client, GI_FOP_IPC);
+
+  fake_script(b->server, 0, GI_FOP_ENTRYLK, (struct fake_reply){.hold = true});
+  given(b, unlock_name(b));
+  word->args.what = 77;
+  bench_submit(b, word);
+  assert_int_equal(word->rsp.ret, 0);
+  assert_int_equal(b->server->seen[b->server->nseen - 1].kind, GI_FOP_IPC);
+  fake_fop_free(word);
+  bench_free(b);
+}
+
 static struct gi_fop *
 lower(struct bench *b, bool later)
 {
@@ -302,6 +319,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_goes_before_the_next_operation),
+      cmocka_unit_test(test_a_word_goes_alone),
       cmocka_unit_test(test_counters_go_before_locks),
       cmocka_unit_test(test_counters_that_are_sent),
       cmocka_unit_test(test_goes_by_itself_a_moment_later),
