@@ -52,8 +52,7 @@ const struct gi_extension gi_extensions[] = {
      "client",
      "0.1",
      "Locks of transactions, and descriptors, that the client gives back; it is done before the operation, whatever comes of "
-     "that "
-     "(give-back.h)."},
+     "that (give-back.h). An IPC carries none: a brick may wait for what it says."},
     {GI_GIVE_COUNTERS_CAPABILITY,
      {NULL},
      "xdata of any operation, and of RELEASE",
