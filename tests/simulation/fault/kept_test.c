@@ -153,6 +153,27 @@ what_is_new_is_not(void **state)
   sim_disk_free(&b.disk);
 }
 
+/* As on a volume without copies, where nobody would take the links away. */
+static void
+what_has_no_counters_is_not(void **state)
+{
+  struct sim_lone b;
+  struct gi_gfid gfid;
+  struct gi_fd *fd;
+
+  (void)state;
+  sim_lone_setup(&b, 7);
+  assert_true(sim_lone_boot(&b));
+  gfid = gi_gfid_new(b.ctx.reactor);
+  fd = create(&b, "f", &gfid);
+  assert_true(sim_lone_run(&b, name_fop(&b, GI_FOP_UNLINK, "f")) >= 0);
+  assert_true(make(&b, "g", &gfid, true) >= 0);
+  assert_int_equal(index_op(&b, GI_FOP_LOOKUP, &gfid), -ENOENT);
+  gi_fd_unref(&fd);
+  sim_lone_halt(&b);
+  sim_disk_free(&b.disk);
+}
+
 int
 main(void)
 {
@@ -161,6 +182,7 @@ main(void)
       cmocka_unit_test(what_a_heal_names_again_is_listed),
       cmocka_unit_test(whenever_the_brick_dies),
       cmocka_unit_test(what_is_new_is_not),
+      cmocka_unit_test(what_has_no_counters_is_not),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

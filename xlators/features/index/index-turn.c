@@ -11,8 +11,8 @@
  *
  * An object that lost its last name and is kept for who has it open
  * (.glusterfs/unlink) keeps its counters. Healers find nothing under its gfid
- * then, and remove its links. If a MKNOD gives it a name again, as a linkto file
- * or for a heal, the links are made before that, too.
+ * then, and remove its links. If a MKNOD gives one that has counters a name again,
+ * as a linkto file or for a heal, the links are made before that, too.
  */
 #include "xlators/features/index/index.h"
 
@@ -57,6 +57,12 @@ bool
 ix_is_pending(const struct ix_private *p, const char *key)
 {
   return class_of(p, GI_XATTROP_ADD32, key) == IX_PENDING;
+}
+
+bool
+ix_is_watched(const struct ix_private *p, const char *key)
+{
+  return class_of(p, GI_XATTROP_ADD32, key) >= 0 || class_of(p, GI_XATTROP_ADD64, key) >= 0;
 }
 
 static void

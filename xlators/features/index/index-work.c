@@ -13,6 +13,8 @@
 
 #include <stdlib.h>
 
+#define KEYS_BYTES 4096 /* names of attributes; more are taken for counters */
+
 static const char *const class_dir[IX_CLASSES] = {"xattrop", "dirty", "entry-changes"};
 
 bool
@@ -306,13 +308,19 @@ remove_directory(const struct ix_job *job, bool with_content)
   return gi_fs_rename(job->fs, at, job->gfid, at, job->spare) == 0 ? 0 : errno;
 }
 
+/* What has no counters nobody heals, and so nobody would take its links away. */
 static int
 find_kept(const struct ix_job *job)
 {
-  char path[GI_UUID_TEXT + 8];
-  struct stat st;
+  char path[GI_UUID_TEXT + 8], list[KEYS_BYTES];
   snprintf(path, sizeof(path), "unlink/%s", job->gfid);
-  return gi_fs_stat(job->fs, job->store_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
+  ssize_t n = job->fs->ops->listxattr(job->fs, job->store_fd, path, list, sizeof(list));
+  if (n < 0)
+    return errno == ERANGE ? 0 : errno;
+  for (const char *key = list; key < list + n; key += strlen(key) + 1)
+    if (ix_is_watched(ix_private(job->x), key))
+      return 0;
+  return ENOENT;
 }
 
 static void

@@ -91,7 +91,7 @@ struct ix_fop {
 };
 
 enum ix_what {
-  IX_KEPT, /* the steps after it are for an object that is kept without a name; others do without them */
+  IX_KEPT, /* the steps after it are for an object that is kept without a name and has counters; others do without them */
   IX_LINK, /* <class>/<gfid> */
   IX_UNLINK,
   IX_ENTRY_LINK, /* entry-changes/<gfid>/<name> */
@@ -179,6 +179,7 @@ void ix_turn_end(struct gi_xlator *x, struct gi_inode *inode);
 void ix_turns_init(struct gi_xlator *x);
 
 bool ix_is_pending(const struct ix_private *p, const char *key); /* a counter of that class */
+bool ix_is_watched(const struct ix_private *p, const char *key); /* of any; also on a worker */
 
 /* ---- index-regions.c ---- */
 void ix_regions_start(struct ix_private *p);
