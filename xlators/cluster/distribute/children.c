@@ -243,11 +243,46 @@ stays(const struct gi_xlator *x, const struct gi_xlator *child)
   return false;
 }
 
+/* A place that is free is taken after all others were: whoever still lists what had it does not take one for the other. */
+static void
+assign_places(struct di *d)
+{
+  for (unsigned p = 0; p < DI_MAX; p++)
+    if (d->place[p] && di_index(d, d->place[p]) < 0)
+      d->place[p] = NULL;
+  for (unsigned i = 0; i < d->n; i++) {
+    unsigned p = 0;
+
+    while (p < DI_MAX && d->place[p] != d->x->children[i])
+      p++;
+    if (p < DI_MAX)
+      continue;
+    while (d->place[d->next_place])
+      d->next_place = (d->next_place + 1) % DI_MAX;
+    d->place[d->next_place] = d->x->children[i];
+    d->next_place = (d->next_place + 1) % DI_MAX;
+  }
+}
+
+unsigned
+di_place_of(const struct di *d, unsigned child)
+{
+  unsigned p = 0;
+
+  GI_ASSERT(child < d->n);
+  while (d->place[p] != d->x->children[child]) {
+    p++;
+    GI_ASSERT(p < DI_MAX);
+  }
+  return p;
+}
+
 static void
 take(struct di *d)
 {
   struct gi_xlator *x = d->x;
   struct di_space space[DI_MAX] = {0};
+  bool leaves = false;
 
   GI_ASSERT(d->busy == 0 && x->incoming);
   for (unsigned k = 0; k < x->nincoming; k++) {
@@ -257,19 +292,22 @@ take(struct di *d)
       space[k] = d->space[was];
   }
   for (unsigned i = 0; i < d->n; i++)
-    d->shrunk = d->shrunk || !stays(x, x->children[i]);
+    leaves = leaves || !stays(x, x->children[i]);
   memcpy(d->space, space, sizeof(space));
   d->up = moved(d, d->up);
   d->heard = moved(d, d->heard);
   d->local = moved(d, d->local);
   d->n = x->nincoming;
   d->sets++;
+  d->shrunk = d->shrunk || leaves;
+  d->left = leaves ? d->sets : d->left;
   GI_ASSERT(d->n > 0 && d->n <= DI_MAX);
   next_generation(d);
   d->joining = d->x->graph->active ? di_all(d) & ~d->heard : 0;
   di_set_kinds(d);
   gi_log(GI_LOG_INFO, x->name, GI_MSG_DISTRIBUTE + 6, "the volume is spread over %u subvolumes now", d->n);
   gi_xlator_take_children(x);
+  assign_places(d);
   di_set_leaving(d);
   di_place_set(d);
   check(d);
@@ -301,6 +339,7 @@ void
 di_children_init(struct di *d)
 {
   gi_list_init(&d->waiting);
+  assign_places(d);
   gi_defer_init(&d->settle, settled, d);
   gi_timer_init(&d->first_up, d->x->reactor, first_up_expired, d);
 }

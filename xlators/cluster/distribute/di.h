@@ -55,6 +55,8 @@ struct di {
   uint32_t magic;
   struct gi_xlator *x;
   unsigned n; /* subvolumes */
+  struct gi_xlator *place[DI_MAX]; /* the same, each where it is as long as it stays: by these numbers cookies name them; NULL: free */
+  unsigned next_place;             /* of who comes, if it is free */
   char *layout_key, *linkto_key, *mds_key, *note_key, *mode_key;
   char *commit_key, *committed_key; /* the volume's commit hash at the root: of a rebalance of GlusterFS, and after ours */
   char *size_domain;                /* of the locks that keep the sizes of files in blocks: the name of features/shard above */
@@ -70,7 +72,8 @@ struct di {
   uint64_t seed;         /* of hashes of names; 0: not drawn yet */
   uint64_t owners;       /* lock owners given out */
   bool shrunk;           /* a subvolume has left: what is known may name it */
-  uint32_t sets;         /* how often the set of subvolumes was exchanged */
+  uint32_t sets;         /* how often the set of subvolumes was exchanged … */
+  uint32_t left;         /* … when one had left last */
   unsigned busy;         /* tasks, and questions of our own, under way: subvolumes keep their numbers */
   bool draining;
   struct gi_list waiting; /* struct gi_fop.link: until the set of subvolumes has been exchanged */
@@ -155,12 +158,12 @@ struct di_fd {
   uint32_t set;            /* di.sets when it was opened */
   bool opening;            /* on one of them: others wait */
   bool known;              /* what follows is set; if not: opened before the second subvolume came */
-  uint64_t opened, absent; /* a directory: subvolumes where it is open; that do not have it */
+  uint64_t opened, absent; /* a directory: places of subvolumes where it is open; that do not have it */
   struct gi_xlator *at[2]; /* a file: subvolumes where it is open */
   struct di_told told;     /* a directory: since somebody began at 0 … */
   uint64_t since;          /* … which was then (gi_now); 0: nobody knows what was told before */
   uint64_t listed;         /* the cookie up to which everything was listed since then */
-  uint8_t again;           /* so many subvolumes, from the first, may have got files since they were listed … */
+  uint8_t again;           /* so many places, from the first, may have got files since they were listed … */
   uint8_t shown;           /* … or, if not all names are told that were met, so many */
 };
 
@@ -468,6 +471,8 @@ int di_rename_dir_on(struct di *d, struct gi_fop *fop, uint64_t mask, bool back,
 /* Where the directory of that gfid was found. */
 uint64_t di_found_of(const struct di_found *f, const struct gi_gfid *gfid);
 
+/* Where di.place has that subvolume. */
+unsigned di_place_of(const struct di *d, unsigned child);
 /* Cookies of listings: where, and in which part, of DI_LEAFS at most. Of large offsets the lowest bits are lost. */
 #define DI_LEAFS (2 * DI_MAX)
 uint64_t di_cookie_encode(uint64_t off, unsigned leaf);

@@ -561,6 +561,57 @@ test_reader_that_has_read_ahead(void **state)
   fake_stack_free(s);
 }
 
+/* ---- another set of subvolumes ---- */
+
+static void
+exchange(struct fake_stack *s, const unsigned *set, unsigned n)
+{
+  assert_int_equal(fake_stack_children(s, "option min-free-disk 0\noption min-free-inodes 0\n", set, n, NULL), 0);
+  fake_settle(s);
+  for (unsigned i = 0; i < n; i++)
+    fake_event(s, set[i], GI_EVENT_CHILD_UP, NULL);
+}
+
+/* A subvolume leaves while the listing goes on: its files have gone to others, those that were listed, too. The reader goes on by cookies that it has. */
+static void
+test_listing_while_a_subvolume_leaves(void **state)
+{
+  static const struct {
+    const char *listed, *rest;
+  } expected[] = {{"a", "b c x "}, {"b", "c x "}, {"c", "x "}};
+
+  (void)state;
+  for (unsigned leaves = 0; leaves < 3; leaves++)
+    for (unsigned n = 0; n < GI_ARRAY_LEN(expected); n++) {
+      static const unsigned stay[][2] = {{1, 2}, {0, 2}, {0, 1}};
+      struct gi_fd *fd;
+      struct fake_stack *s = stack_that_shows(&fd, (struct shows){"a"}, (struct shows){"b"}, (struct shows){"c"});
+      uint64_t off = 0;
+      char got[256] = "", wanted[256] = "", gone = (char)('a' + leaves);
+      struct gi_fop *f;
+
+      for (unsigned i = 0; i <= n; i++) {
+        f = list_from(s, fd, off);
+        off = f->rsp.entries.entry[0].off;
+      }
+      assert_string_equal(f->rsp.entries.entry[0].name, expected[n].listed);
+      exchange(s, stay[leaves], 2);
+      shows[leaves == 0].first = leaves == 0 ? "bx" : "ax";
+      for (unsigned i = 0; i < 10; i++) {
+        f = list_from(s, fd, off);
+        for (uint32_t k = 0; k < f->rsp.entries.count; k++) {
+          strcat(strcat(got, f->rsp.entries.entry[k].name), " ");
+          off = f->rsp.entries.entry[k].off;
+        }
+      }
+      for (const char *c = n == 0 && leaves == 0 ? "b x c " : expected[n].rest; *c; c++)
+        if (*c != gone && !(*c == ' ' && (c[-1] == gone)))
+          wanted[strlen(wanted)] = *c;
+      assert_string_equal(got, wanted);
+      fake_stack_free(s);
+    }
+}
+
 int
 main(void)
 {
@@ -580,6 +631,7 @@ main(void)
       cmocka_unit_test(test_reader_that_comes_back),
       cmocka_unit_test(test_reader_that_has_read_ahead),
       cmocka_unit_test(test_names_that_were_told),
+      cmocka_unit_test(test_listing_while_a_subvolume_leaves),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,14 +69,14 @@ open_all(struct di *d, struct gi_fop *fop)
   di_ask_copy(d, &ask, fop, di_all(d));
   df->known = true;
   df->set = d->sets;
-  df->opened = ask.fan.ok;
-  df->absent = 0;
+  df->opened = df->absent = 0;
+  di_foreach(i, ask.fan.ok) df->opened |= 1ull << di_place_of(d, (unsigned)i);
   di_foreach(i, ask.fan.failed)
   {
     int e = gi_fan_reply(&ask.fan, (unsigned)i)->rsp.err;
 
     if (e == ENOENT || e == ESTALE)
-      df->absent |= 1ull << i;
+      df->absent |= 1ull << di_place_of(d, (unsigned)i);
   }
   if (ask.fan.ok)
     gi_reply_move(fop, gi_fan_reply(&ask.fan, (unsigned)__builtin_ctzll(ask.fan.ok)));
@@ -94,21 +94,21 @@ di_opendir(struct gi_xlator *x, struct gi_fop *fop)
 
 /* A subvolume that was down when the directory was opened. */
 static int
-open_late(struct di *d, struct gi_fop *fop, unsigned child)
+open_late(struct di *d, struct gi_fop *fop, unsigned place)
 {
   struct di_fd *df = di_fd_of(d, fop->fd);
   struct gi_fop *h;
   int err;
 
-  if (fop->fd->anonymous || (df->opened >> child & 1))
+  if (fop->fd->anonymous || (df->opened >> place & 1))
     return 0;
   h = gi_fop_helper(fop, GI_FOP_OPENDIR);
   gi_fop_set_fd(h, fop->fd);
-  err = di_do_drop(d, h, child);
+  err = di_do_drop(d, h, (unsigned)di_index(d, d->place[place]));
   if (!err)
-    df->opened |= 1ull << child;
+    df->opened |= 1ull << place;
   if (di_is_gone(err))
-    df->absent |= 1ull << child;
+    df->absent |= 1ull << place;
   return err;
 }
 
@@ -118,16 +118,21 @@ struct listing {
   struct di *d;
   struct gi_fop *fop;
   struct di_fd *df;
-  unsigned leaf, set; /* the part of the listing, and its subvolume */
+  unsigned leaf, place, set; /* the part of the listing, and its subvolume, by its place and by its number */
   uint64_t off, from; /* `from`: the cookie that was asked for */
   int err;            /* what an entry is could not be found out */
 };
 
-static void
+/* False: whose part it is has left. */
+static bool
 at_leaf(struct listing *l, unsigned leaf)
 {
+  GI_ASSERT(leaf < DI_LEAFS);
   l->leaf = leaf;
-  l->set = leaf < AGAIN ? leaf : leaf - AGAIN;
+  l->place = leaf % AGAIN;
+  if (l->d->place[l->place])
+    l->set = (unsigned)di_index(l->d, l->d->place[l->place]);
+  return l->d->place[l->place];
 }
 
 static bool
@@ -136,7 +141,7 @@ is_again(const struct listing *l)
   return l->leaf >= AGAIN;
 }
 
-/* How many subvolumes, from the first, are listed again. Who did not begin at the beginning gets what follows, and no more. */
+/* How many places, from the first, are listed again. Who did not begin at the beginning gets what follows, and no more. */
 static unsigned
 sets_again(const struct listing *l)
 {
@@ -159,7 +164,7 @@ di_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
 /* The name on one subvolume, of an entry that another showed; NULL: it is not there, or cannot be asked for, and the listing fails. The
  * caller's. */
 static struct gi_fop *
-look(struct listing *l, const struct gi_dirent *e, unsigned leaf)
+look(struct listing *l, const struct gi_dirent *e, unsigned child)
 {
   struct gi_fop *h;
   char name[GI_NAME_MAX + 1];
@@ -169,7 +174,7 @@ look(struct listing *l, const struct gi_dirent *e, unsigned leaf)
   h = gi_fop_helper(l->fop, GI_FOP_LOOKUP);
   gi_fop_set_entry(h, &h->loc, l->fop->fd->inode, name);
   gi_dict_set_int(gi_fop_xdata(h), l->d->linkto_key, 256);
-  int err = di_do(l->d, h, leaf);
+  int err = di_do(l->d, h, child);
 
   if (!err)
     return h;
@@ -199,8 +204,9 @@ told_of_dir(struct listing *l, const struct gi_dirent *e)
     return true;
   if (has_listed_before(l))
     return false;
-  for (unsigned leaf = 0; leaf < l->leaf; leaf++) {
-    struct gi_fop *h = look(l, e, leaf);
+  for (unsigned place = 0; place < l->place; place++) {
+    const struct gi_xlator *child = l->d->place[place];
+    struct gi_fop *h = child ? look(l, e, (unsigned)di_index(l->d, child)) : NULL;
     bool there = h && S_ISDIR(h->rsp.stat.mode);
 
     gi_fop_unref(h);
@@ -250,7 +256,7 @@ has_gone_back(struct listing *l, const struct gi_dirent *e)
   struct gi_iatt stat;
   int child;
 
-  return resolve(l, e, &child, &stat) && child >= 0 && child < (int)l->set;
+  return resolve(l, e, &child, &stat) && child >= 0 && di_place_of(l->d, (unsigned)child) < l->place;
 }
 
 /* A brick may have missed the attribute of a linkto file, and not its mode: then another subvolume has the file. */
@@ -292,8 +298,8 @@ met_linkto(struct listing *l, struct gi_dirent *e)
 
   if (!is_again(l)) {
     di_told_met(&l->df->told, e->name, e->name_len);
-    if (l->df->shown <= l->set)
-      l->df->shown = (uint8_t)(l->set + 1);
+    if (l->df->shown <= l->place)
+      l->df->shown = (uint8_t)(l->place + 1);
     return false;
   }
   if (di_told_has(&l->df->told, e->name, e->name_len) || !resolve(l, e, &child, &stat) || child < 0)
@@ -361,8 +367,8 @@ list_some(struct listing *l, bool *end)
   gi_dict_set_int(gi_fop_xdata(h), l->d->note_key, 1024);
   gi_dict_set_int(gi_fop_xdata(h), GI_LEFT_KEY, 1);
   err = di_do(l->d, h, l->set);
-  if (!err && !is_again(l) && l->df->again < l->set && may_have_left(l, h))
-    l->df->again = (uint8_t)l->set;
+  if (!err && !is_again(l) && l->df->again < l->place && may_have_left(l, h))
+    l->df->again = (uint8_t)l->place;
   *end = !err && (h->rsp.entries.count == 0 || h->rsp.err == ENOENT);
   if (!err && !*end && h->rsp.entries.entry[h->rsp.entries.count - 1].off == h->args.offset)
     err = EIO; /* it would go on for ever */
@@ -393,11 +399,12 @@ leave_out(struct listing *l)
 static bool
 next_leaf(struct listing *l)
 {
-  unsigned next = l->leaf + 1;
-
   l->off = 0;
-  at_leaf(l, next == l->d->n ? AGAIN : next);
-  return !is_again(l) || l->set < sets_again(l);
+  do
+    if (l->leaf + 1 == DI_LEAFS)
+      return false;
+  while (!at_leaf(l, l->leaf + 1));
+  return !is_again(l) || l->place < sets_again(l);
 }
 
 /* The subvolume after this one begins where the last entry's cookie leads: nobody asks this one again in vain. */
@@ -439,54 +446,62 @@ go_elsewhere(struct listing *l)
   }
   if (!di_told_back(&df->told, l->from))
     di_told_only(&df->told, l->leaf);
-  df->shown = (uint8_t)l->d->n;
+  df->shown = DI_MAX;
   df->listed = l->from;
 }
 
+/* What was on a subvolume that has left has gone to others before, listed or not. */
 static void
+hear_who_left(struct listing *l)
+{
+  struct di_fd *df = l->df;
+
+  if (df->known && df->set < l->d->left) {
+    df->again = DI_MAX;
+    for (unsigned p = 0; p < DI_MAX; p++)
+      if (!l->d->place[p]) {
+        df->opened &= ~(1ull << p);
+        df->absent &= ~(1ull << p);
+      }
+  }
+  df->set = l->d->sets;
+}
+
+/* False: nothing follows. */
+static bool
 begin(struct listing *l)
 {
   struct di_fd *df = l->df;
-  bool known = df->known;
+  bool known = df->known, there;
   unsigned leaf;
 
-  if (!known) {
-    df->set = l->d->sets;
-    df->known = true;
-  }
+  hear_who_left(l);
+  df->known = true;
   if (l->from == 0)
     begin_anew(l);
   l->off = di_cookie_decode(l->from, &leaf);
-  at_leaf(l, leaf);
-  if (l->set >= l->d->n) /* not a cookie of ours */
-    at_leaf(l, l->d->n - 1);
+  there = at_leaf(l, leaf);
   if (!known && l->from) { /* there was one subvolume, whose cookie it is */
     l->off = df->listed = l->from;
-    at_leaf(l, 0);
+    there = at_leaf(l, 0);
   } else if (l->from != df->listed) {
     go_elsewhere(l);
   }
+  return there || next_leaf(l);
 }
 
 static enum gi_verdict
 list(struct di *d, struct gi_fop *fop)
 {
   struct listing l = {.d = d, .fop = fop, .df = di_fd_of(d, fop->fd), .from = fop->args.offset};
-  bool end = false, over = false;
+  bool end = false, over = !begin(&l);
   int err = 0;
 
-  if (l.df->known && l.df->set != d->sets && d->shrunk) {
-    if (fop->args.offset)
-      return gi_fop_fail(fop, EIO); /* the cookie speaks of subvolumes that have other numbers now */
-    di_told_free(&l.df->told);
-    memset(l.df, 0, sizeof(*l.df));
-  }
-  begin(&l);
   while (!over && !err && fop->rsp.entries.count == 0) {
-    err = l.df->absent >> l.set & 1 ? ENOENT : open_late(d, fop, l.set);
+    err = l.df->absent >> l.place & 1 ? ENOENT : open_late(d, fop, l.place);
     if (!err)
       err = list_some(&l, &end);
-    if ((l.df->absent >> l.set & 1) || (err == ENOTCONN && leave_out(&l)) ||
+    if ((l.df->absent >> l.place & 1) || (err == ENOTCONN && leave_out(&l)) ||
         (err && GI_BROKEN("leave out of a listing who is away"))) {
       err = 0;
       end = true;
@@ -496,7 +511,7 @@ list(struct di *d, struct gi_fop *fop)
   }
   if (err) {
     di_told_lost(&l.df->told, &fop->rsp.entries);
-    l.df->shown = (uint8_t)d->n;
+    l.df->shown = DI_MAX;
     gi_dirents_free(&fop->rsp.entries);
     return gi_fop_fail(fop, err);
   }
