@@ -54,7 +54,7 @@ struct di_metrics {
 struct di {
   uint32_t magic;
   struct gi_xlator *x;
-  unsigned n; /* subvolumes */
+  unsigned n;                      /* subvolumes */
   struct gi_xlator *place[DI_MAX]; /* the same, each where it is as long as it stays: by these numbers cookies name them; NULL: free */
   unsigned next_place;             /* of who comes, if it is free */
   char *layout_key, *linkto_key, *mds_key, *note_key, *mode_key;

@@ -119,8 +119,8 @@ struct listing {
   struct gi_fop *fop;
   struct di_fd *df;
   unsigned leaf, place, set; /* the part of the listing, and its subvolume, by its place and by its number */
-  uint64_t off, from; /* `from`: the cookie that was asked for */
-  int err;            /* what an entry is could not be found out */
+  uint64_t off, from;        /* `from`: the cookie that was asked for */
+  int err;                   /* what an entry is could not be found out */
 };
 
 /* False: whose part it is has left. */
