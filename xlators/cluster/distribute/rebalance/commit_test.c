@@ -14,7 +14,8 @@
 /* Two subvolumes: the first has all files, and they are locked. */
 static struct {
   unsigned files;
-  bool full, refuses; /* the second: it makes no linkto file, it cannot be listed */
+  bool full, refuses; /* the second: it makes no linkto file, it cannot be listed … */
+  unsigned lacks;     /* … for so many times, as the directory is not there */
   bool linkto[FILES]; /* it has */
   int others;         /* mounts that it has of GlusterFS; -1: itself is */
   uint8_t layout[2][DI_LAYOUT_BYTES];
@@ -69,8 +70,9 @@ list_files(struct gi_fop *fop, void *arg)
 static void
 list_nothing(struct gi_fop *fop, void *arg)
 {
-  if (volume.refuses)
-    gi_fop_fail(fop, EIO);
+  if (volume.refuses || volume.lacks)
+    gi_fop_fail(fop, volume.refuses ? EIO : ENOENT);
+  volume.lacks -= volume.lacks > 0;
 }
 
 static void
@@ -134,6 +136,8 @@ rebalance(enum di_reb_command command)
   fake_script_always(s, 1, GI_FOP_MKNOD, (struct fake_reply){.fill = make_linkto});
   gi_task_start(s->x->reactor, walk, &r);
   fake_settle(s);
+  for (unsigned i = 0; i < 30 && r.base; i++)
+    fake_wait(s, 100 * GI_NSEC_PER_MSEC);
   assert_int_equal(r.failures, volume.refuses);
   assert_int_equal(fake_count(s, 0, GI_FOP_REMOVEXATTR), 2); /* ours, and that of GlusterFS */
   told = (uint32_t)strtoul(volume.told, NULL, 10);
@@ -193,13 +197,22 @@ test_failure_is_no_success(void **state)
   volume.refuses = false;
 }
 
+/* Somebody renames what is above it, say. */
+static void
+test_directory_that_a_set_lacks_for_a_moment(void **state)
+{
+  volume.lacks = 1;
+  assert_true(rebalance(DI_REB_START) > DI_NO_COMMIT);
+  assert_int_equal(volume.lacks, 0);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_layouts_alone_say_nothing), cmocka_unit_test(test_root_is_told_what_layouts_bear),
       cmocka_unit_test(test_what_stays_is_announced),   cmocka_unit_test(test_others_make_names_by_old_layouts),
-      cmocka_unit_test(test_failure_is_no_success),
+      cmocka_unit_test(test_failure_is_no_success),     cmocka_unit_test(test_directory_that_a_set_lacks_for_a_moment),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

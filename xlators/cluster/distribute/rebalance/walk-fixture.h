@@ -8,7 +8,7 @@
 #include "xlators/cluster/distribute/rebalance/rebalance.h"
 #include "xlators/cluster/distribute/spread-fixture.h"
 
-/* A task: `arg` is a struct di_reb. One file at a time. */
+/* A task: `arg` is a struct di_reb, which has no base when it is over. One file at a time. */
 static inline void
 walk(void *arg)
 {
@@ -18,6 +18,7 @@ walk(void *arg)
   gi_window_init(&r->files, 1);
   di_reb_walk(r);
   gi_fop_unref(r->base);
+  r->base = NULL;
 }
 
 /* The root, as a reply has it. */

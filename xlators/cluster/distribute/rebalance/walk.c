@@ -550,12 +550,11 @@ directory(struct walk *w, struct place *p)
     err = directory_once(w, p);
     if (!err || r->stopping)
       return;
-    if (err == ENOENT) { /* on all subvolumes, or on one that should have it? */
-      int again = visit(r, p);
-
-      if (again == ENOENT)
+    if (err == ENOENT) { /* on all subvolumes, or on one that has lacked it for a moment, and has it now? */
+      err = visit(r, p);
+      if (err == ENOENT)
         return;
-      err = again ? again : err;
+      err = err ? err : ENOTCONN;
     }
     if (!di_reb_try_again(r, err, &tries))
       break;
