@@ -19,7 +19,6 @@
 
 struct slot {
   struct gi_pair pair;
-  uint32_t hash;
   uint32_t room;                 /* bytes at pair.data, NUL included; 0 for numbers never held as bytes */
   void *bytes;                   /* value memory, NULL = none yet */
   bool key_inside, bytes_inside; /* in the arena: not freed one by one */
@@ -114,25 +113,26 @@ hash_key(const char *key, size_t len)
 }
 
 static bool
-slot_is(const struct slot *s, const char *key, size_t len, uint32_t hash)
+slot_is(const struct slot *s, const char *key, size_t len)
 {
-  return s->hash == hash && s->pair.key_len == len && memcmp(s->pair.key, key, len) == 0;
+  return s->pair.key_len == len && memcmp(s->pair.key, key, len) == 0;
 }
 
+/* Without an index no key is hashed: of a handful, hardly two are equally long. */
 static struct slot *
-find(const struct gi_dict *dict, const char *key, size_t len, uint32_t hash)
+find(const struct gi_dict *dict, const char *key, size_t len)
 {
   if (!dict->index) {
     for (uint32_t i = 0; i < dict->count; i++) {
-      if (slot_is(&dict->slots[i], key, len, hash))
+      if (slot_is(&dict->slots[i], key, len))
         return &dict->slots[i];
     }
     return NULL;
   }
   uint32_t mask = dict->index_size - 1;
-  for (uint32_t at = hash & mask; dict->index[at]; at = (at + 1) & mask) {
+  for (uint32_t at = hash_key(key, len) & mask; dict->index[at]; at = (at + 1) & mask) {
     struct slot *s = &dict->slots[dict->index[at] - 1];
-    if (slot_is(s, key, len, hash))
+    if (slot_is(s, key, len))
       return s;
   }
   return NULL;
@@ -141,7 +141,8 @@ find(const struct gi_dict *dict, const char *key, size_t len, uint32_t hash)
 static void
 index_insert(struct gi_dict *dict, uint32_t i)
 {
-  uint32_t mask = dict->index_size - 1, at = dict->slots[i].hash & mask;
+  const struct gi_pair *pair = &dict->slots[i].pair;
+  uint32_t mask = dict->index_size - 1, at = hash_key(pair->key, pair->key_len) & mask;
   while (dict->index[at])
     at = (at + 1) & mask;
   dict->index[at] = i + 1;
@@ -165,7 +166,7 @@ index_rebuild(struct gi_dict *dict)
 /* ---- setting ---- */
 
 static struct slot *
-slot_add(struct gi_dict *dict, const char *key, uint32_t key_len, uint32_t hash)
+slot_add(struct gi_dict *dict, const char *key, uint32_t key_len)
 {
   if (dict->count == dict->capacity) {
     struct slot *old = dict->slots == dict->first ? NULL : dict->slots;
@@ -181,7 +182,6 @@ slot_add(struct gi_dict *dict, const char *key, uint32_t key_len, uint32_t hash)
   copy[key_len] = '\0';
   s->pair.key = copy;
   s->pair.key_len = key_len;
-  s->hash = hash;
   s->bytes_inside = true;
   dict->count++;
   if (dict->index && dict->count * 2 <= dict->index_size)
@@ -241,10 +241,9 @@ gi_dict_set_raw(struct gi_dict *dict, const char *key, uint32_t key_len, enum gi
   GI_CHECK(dict, DICT_MAGIC);
   GI_ASSERT(key_len <= GI_DICT_KEY_MAX && type >= GI_VALUE_STR_OLD && type <= GI_VALUE_MDATA);
   check_length(type, len);
-  uint32_t hash = hash_key(key, key_len);
-  struct slot *s = find(dict, key, key_len, hash);
+  struct slot *s = find(dict, key, key_len);
   if (!s)
-    s = slot_add(dict, key, key_len, hash);
+    s = slot_add(dict, key, key_len);
   s->pair.type = type;
   switch (type) {
   case GI_VALUE_INT:
@@ -321,8 +320,7 @@ gi_dict_del(struct gi_dict *dict, const char *key)
 {
   if (!dict)
     return false;
-  size_t len = strlen(key);
-  struct slot *s = find(dict, key, len, hash_key(key, len));
+  struct slot *s = find(dict, key, strlen(key));
   if (!s)
     return false;
   slot_free(s);
@@ -356,8 +354,7 @@ gi_dict_get(const struct gi_dict *dict, const char *key)
   if (!dict || dict->count == 0)
     return NULL;
   GI_CHECK(dict, DICT_MAGIC);
-  size_t len = strlen(key);
-  struct slot *s = find(dict, key, len, hash_key(key, len));
+  struct slot *s = find(dict, key, strlen(key));
   return s ? &s->pair : NULL;
 }
 
