@@ -203,10 +203,12 @@ const struct gi_extension gi_extensions[] = {
      "the request names the gfid it means."},
     {NULL,
      {GI_LEFT_KEY},
-     "xdata of READDIR and READDIRP, and of the answers",
+     "xdata of OPENDIR, READDIR and READDIRP, and of the answers",
      "client",
      "0.1",
-     "In the answer: for so many nanoseconds no name has left the directory, for certain."},
+     "In the answer: for so many nanoseconds no name has left the directory, for certain. An answer to OPENDIR that says so "
+     "has "
+     "the extended attributes that were asked for, too."},
     {NULL, {GI_LOCK_SPACE_KEY}, "xdata of LK", "client", "0.1", "Which kind of lock it is, enum gi_lock_space (fop.h)."},
     {NULL,
      {GI_GFID_KEY},

@@ -161,7 +161,9 @@ struct di_fd {
   uint64_t opened, absent; /* a directory: places of subvolumes where it is open; that do not have it */
   struct gi_xlator *at[2]; /* a file: subvolumes where it is open */
   struct di_told told;     /* a directory: since somebody began at 0 … */
-  uint64_t since;          /* … which was then (gi_now); 0: nobody knows what was told before */
+  uint64_t since;          /* … which was then, or when it was opened (gi_now); 0: nobody knows what was told before */
+  bool fresh;              /* since it was opened: each subvolume knows which copies are good … */
+  bool left;               /* … and since then a name may have left some of them */
   uint64_t listed;         /* the cookie up to which everything was listed since then */
   uint8_t again;           /* so many places, from the first, may have got files since they were listed … */
   uint8_t shown;           /* … or, if not all names are told that were met, so many */

@@ -358,9 +358,10 @@ test_listing_of_what_is_gone_by_now(void **state)
 
 /* ---- files that move while the listing goes on ---- */
 
-/* What each subvolume shows, as "name" for a file and ">name" for its linkto file, first, and when it is listed again; and that a name has left it. */
+/* What each subvolume shows, as "name" for a file and ">name" for its linkto file, first, and when it is listed again, or when the directory was looked
+ * up; and that a name has left it. */
 struct shows {
-  const char *first, *again;
+  const char *first, *again, *renewed;
   bool left, silent;
 };
 static struct shows shows[3];
@@ -401,9 +402,15 @@ say_shown(struct gi_fop *fop, void *arg)
 static void
 say_now(struct gi_fop *fop, void *arg)
 {
+  struct shows *s = &shows[(struct part *)arg - parts];
+
   if (!fop->loc.name)
     say_dir(fop, arg);
-  else if (file_on < 3 && arg == &parts[file_on])
+  if (!fop->loc.name && s->renewed)
+    s->first = s->renewed;
+  if (!fop->loc.name)
+    return;
+  if (file_on < 3 && arg == &parts[file_on])
     attr_of(&fop->rsp.stat, (uint8_t)fop->loc.name[0], S_IFREG | 0644);
   else
     gi_fop_fail(fop, ENOENT);
@@ -452,6 +459,33 @@ test_file_that_goes_back(void **state)
   /* What has left the first one is where the listing comes yet. */
   assert_listing((struct shows){"a", .left = true}, (struct shows){"b"}, (struct shows){"cx"}, "a b c x ",
                  (unsigned[]){1, 1, 1});
+}
+
+/* A subvolume of several copies lists one of which it knew that it is good. Another client has moved a file to the others meanwhile. */
+static void
+test_file_that_comes_to_the_good_copies(void **state)
+{
+  const struct shows a = {"a"}, b = {"b"}, c = {"c"};
+  struct shows left = {"a", .left = true}, good = {"c", .renewed = "cx"};
+  struct fake_stack *s;
+  struct gi_fd *fd;
+  char got[256];
+  int err;
+
+  (void)state;
+  assert_listing(left, b, good, "a b c x ", (unsigned[]){1, 1, 1});
+  left.first = "c";
+  good = (struct shows){"a", .renewed = "ax"};
+  assert_listing(good, b, left, "a b c x ", (unsigned[]){2, 2, 1});
+  s = stack_that_shows(&fd, a, b, c);
+  list_all(s, fd, got, &err);
+  assert_string_equal(got, "a b c ");
+  for (unsigned i = 0; i < 3; i++)
+    assert_int_equal(fake_count(s, i, GI_FOP_LOOKUP), 0); /* each said so when it was opened */
+  shows[1].renewed = "bx";
+  list_all(s, fd, got, &err);
+  assert_string_equal(got, "a b x c "); /* who begins anew is to see what is there now */
+  fake_stack_free(s);
 }
 
 /* Bricks of GlusterFS. */
@@ -625,6 +659,7 @@ main(void)
       cmocka_unit_test(test_listing_of_a_linkto_file_without_its_attribute),
       cmocka_unit_test(test_listing_of_what_is_gone_by_now),
       cmocka_unit_test(test_file_that_goes_back),
+      cmocka_unit_test(test_file_that_comes_to_the_good_copies),
       cmocka_unit_test(test_bricks_that_do_not_say_what_left),
       cmocka_unit_test(test_linkto_file_whose_file_is_not_met),
       cmocka_unit_test(test_file_that_goes_on_is_told_once),

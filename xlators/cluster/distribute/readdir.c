@@ -66,6 +66,8 @@ open_all(struct di *d, struct gi_fop *fop)
   struct di_ask ask;
 
   GI_ASSERT(d->n > 1 && d->n <= DI_MAX);
+  df->since = gi_now(d->x->reactor);
+  df->fresh = true;
   di_ask_copy(d, &ask, fop, di_all(d));
   df->known = true;
   df->set = d->sets;
@@ -351,13 +353,32 @@ may_have_left(const struct listing *l, const struct gi_fop *reply)
   return !gi_dict_get_uint(reply->rsp.xdata, GI_LEFT_KEY, &quiet) || quiet < gi_now(l->d->x->reactor) - l->df->since;
 }
 
+/* A subvolume of several copies knows which of them are good as of when it was asked last. What has come to it since, from where nothing was seen of it
+ * any more, may be on the good ones alone. 0 or errno. */
+static int
+renew(struct listing *l)
+{
+  struct gi_fop *h;
+  int err;
+
+  if (l->off || (l->df->fresh && !l->df->left) || GI_BROKEN("list copies that were good once"))
+    return 0;
+  h = gi_fop_helper(l->fop, GI_FOP_LOOKUP);
+  gi_loc_set_inode(&h->loc, l->fop->fd->inode);
+  err = di_do_drop(l->d, h, l->set);
+  return di_is_gone(err) ? 0 : err; /* who has a removed directory open lists it still */
+}
+
 /* Asks for what follows; *end: nothing does. 0 or errno. */
 static int
 list_some(struct listing *l, bool *end)
 {
-  struct gi_fop *h = gi_fop_helper(l->fop, GI_FOP_READDIRP);
-  int err;
+  struct gi_fop *h;
+  int err = renew(l);
 
+  if (err)
+    return err;
+  h = gi_fop_helper(l->fop, GI_FOP_READDIRP);
   gi_fop_set_fd(h, l->fop->fd);
   GI_ASSERT(l->d->n > 1 && l->set < l->d->n);
   h->args.size = l->fop->args.size;
@@ -367,8 +388,11 @@ list_some(struct listing *l, bool *end)
   gi_dict_set_int(gi_fop_xdata(h), l->d->note_key, 1024);
   gi_dict_set_int(gi_fop_xdata(h), GI_LEFT_KEY, 1);
   err = di_do(l->d, h, l->set);
-  if (!err && !is_again(l) && l->df->again < l->place && may_have_left(l, h))
-    l->df->again = (uint8_t)l->place;
+  if (!err && may_have_left(l, h)) {
+    l->df->left = true;
+    if (!is_again(l) && l->df->again < l->place)
+      l->df->again = (uint8_t)l->place;
+  }
   *end = !err && (h->rsp.entries.count == 0 || h->rsp.err == ENOENT);
   if (!err && !*end && h->rsp.entries.entry[h->rsp.entries.count - 1].off == h->args.offset)
     err = EIO; /* it would go on for ever */
@@ -426,8 +450,10 @@ begin_anew(struct listing *l)
     gi_random(l->d->x->reactor, &l->d->seed, sizeof(l->d->seed));
   di_told_free(&df->told);
   df->told.seed = l->d->seed;
-  if (!df->since || df->listed) /* or somebody else has begun, too, and has got nothing yet */
+  if (!df->since || df->listed) { /* or somebody else has begun, too, and has got nothing yet */
     df->since = gi_now(l->d->x->reactor);
+    df->fresh = df->left = false;
+  }
   df->listed = 0;
   df->again = df->shown = 0;
 }

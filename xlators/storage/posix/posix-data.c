@@ -125,6 +125,8 @@ posix_finish_open(struct posix_op *op)
   if (fop->rsp.ret < 0 || !fop->fd || op->new_fd < 0)
     return;
   gi_fd_bind(fop->fd, &op->node[NODE_OBJ].gfid);
+  if (fop->kind == GI_FOP_OPENDIR)
+    posix_left_tell(op);
   if (op->parked)
     posix_inode_of(op->p, fop->fd->inode)->unlinked = true; /* opened again after a restart: it goes with its last descriptor */
   pf = gi_fd_private(fop->fd, op->x);

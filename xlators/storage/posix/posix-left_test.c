@@ -67,6 +67,29 @@ listing_says_when_a_name_left(void **state)
   brick_free(b);
 }
 
+/* And has the attributes that were asked for. */
+static void
+opening_says_it_too(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid d = brick_dir(b, ROOT, "d");
+  struct gi_fd *dir;
+  struct gi_fop *f;
+
+  (void)state;
+  assert_ok(brick_setxattr(b, &d, "trusted.mark", "x", 1, 0));
+  assert_ok(brick_opendir(b, &d, &dir));
+  f = brick_on_fd(b, GI_FOP_OPENDIR, dir, 0, 0);
+  gi_loc_set_inode(&f->loc, dir->inode);
+  gi_dict_set_int(gi_fop_xdata(f), GI_LEFT_KEY, 1);
+  gi_dict_set_int(gi_fop_xdata(f), "trusted.mark", 0);
+  assert_ok(brick_run(b, f));
+  assert_non_null(gi_dict_get(f->rsp.xdata, GI_LEFT_KEY));
+  assert_non_null(gi_dict_get(f->rsp.xdata, "trusted.mark"));
+  gi_fd_unref(&dir);
+  brick_free(b);
+}
+
 /* What is known of the directory does not outlive the process. */
 static void
 nobody_knows_what_left_before_the_start(void **state)
@@ -91,6 +114,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(listing_says_when_a_name_left),
       cmocka_unit_test(nobody_knows_what_left_before_the_start),
+      cmocka_unit_test(opening_says_it_too),
   };
   return BRICK_RUN_ENGINES(tests);
 }

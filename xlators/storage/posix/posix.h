@@ -457,7 +457,7 @@ int posix_handle_open_dir(const struct posix *p, const struct gi_gfid *gfid);
 void posix_left_begin(struct posix_op *op); /* at the end of `prepare`: a name is to leave NODE_PARENT */
 void posix_left_end(struct posix_op *op);
 void posix_left_forget(struct posix *p, const struct posix_inode *pi);
-void posix_left_tell(struct posix_op *op); /* in the answer to a listing, if that asks */
+void posix_left_tell(struct posix_op *op); /* in the answer to OPENDIR or a listing, if that asks */
 
 /* ---- posix-dircache.c (reactor) and what `run` uses of it ---- */
 void posix_dir_unref(struct posix *p, struct posix_dir *d);

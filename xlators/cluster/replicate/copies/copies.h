@@ -40,6 +40,9 @@ void rep_inode_type(struct gi_inode *inode, uint32_t mode); /* remembers the S_I
 /* `generation` and `distrusts` are those of the set when the question was sent. */
 void rep_inode_learn(const struct rep *rep, struct gi_inode *inode, const struct rep_verdict *v, uint32_t generation,
                      uint32_t distrusts);
+/* The same from the replies that succeeded, which have the attributes and what rep_marks_request asks for. At least one did. */
+void rep_inode_learn_replies(struct rep *rep, struct gi_inode *inode, const struct gi_fan *fan, uint32_t generation,
+                             uint32_t distrusts);
 /* The copies of `bad` missed a change: they are not read any more. */
 void rep_inode_distrust(struct rep *rep, struct gi_inode *inode, enum rep_type type, uint32_t bad);
 /* The counters in a reply to a change blame `accused`: likewise, if that is new. Names are left alone: all copies are asked for them. */

@@ -157,12 +157,25 @@ refresh_again(struct rep_refresh *r)
   return true;
 }
 
+void
+rep_inode_learn_replies(struct rep *rep, struct gi_inode *inode, const struct gi_fan *fan, uint32_t generation,
+                        uint32_t distrusts)
+{
+  struct rep_verdict v;
+
+  GI_ASSERT(fan->ok);
+  rep_marks_judge(rep, fan, fan->ok, false, &v);
+  rep_inode_type(inode, gi_fan_reply(fan, rep_first(fan->ok))->rsp.stat.mode);
+  rep_inode_learn(rep, inode, &v, generation, distrusts);
+  if (((v.data_accused | v.meta_accused) & rep->up) && rep->on_accused)
+    rep->on_accused(rep, inode);
+}
+
 static void
 refresh_done(struct gi_fan *fan)
 {
   struct rep_refresh *r = fan->arg;
   struct rep *rep = rep_of(fan->x);
-  struct rep_verdict v;
   struct gi_list waiting;
   int err = 0;
 
@@ -172,11 +185,7 @@ refresh_done(struct gi_fan *fan)
       return;
     err = refresh_errno(rep, fan);
   } else {
-    rep_marks_judge(rep, fan, fan->ok, false, &v);
-    rep_inode_type(r->inode, gi_fan_reply(fan, rep_first(fan->ok))->rsp.stat.mode);
-    rep_inode_learn(rep, r->inode, &v, r->generation, r->distrusts);
-    if (((v.data_accused | v.meta_accused) & rep->up) && rep->on_accused)
-      rep->on_accused(rep, r->inode);
+    rep_inode_learn_replies(rep, r->inode, fan, r->generation, r->distrusts);
   }
   GI_ASSERT(rep_inode(rep, r->inode)->refresh == r && !gi_list_empty(&r->waiting));
   rep_inode(rep, r->inode)->refresh = NULL;

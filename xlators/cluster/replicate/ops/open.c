@@ -7,6 +7,7 @@
 #include "xlators/cluster/replicate/ops/ops.h"
 
 #include "libglusterish/content.h"
+#include "libglusterish/extension.h"
 #include "libglusterish/probe.h"
 
 #include <fcntl.h>
@@ -92,6 +93,33 @@ take_open_reply(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan)
     gi_content_drop(fop);
 }
 
+/* Bricks of ours tell of a directory that is opened who is accused: a listing of another set, which a file has left since somebody looked at this
+ * one, relies on a good copy to have it. */
+static struct gi_dict *
+with_marks(const struct rep *rep, const struct gi_dict *xdata)
+{
+  struct gi_dict *ask = gi_dict_copy(xdata);
+
+  rep_marks_request(rep, ask);
+  gi_dict_set_int(ask, GI_LEFT_KEY, 1);
+  return ask;
+}
+
+static void
+learn_from_opendir(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan)
+{
+  const struct rep_fop *rf = rep_fop(rep, fop);
+
+  rep_foreach(i, fan->ok)
+  {
+    if (!gi_dict_get(gi_fan_reply(fan, i)->rsp.xdata, GI_LEFT_KEY))
+      return; /* it has not understood */
+    gi_fan_reply(fan, i)->rsp.stat.mode = S_IFDIR;
+  }
+  rep_inode_learn_replies(rep, rep_fop_inode(fop), fan, rf->generation, rf->distrusts);
+  rep_foreach(i, fan->ok) rep_marks_strip(rep, gi_fan_reply(fan, i)->rsp.xdata);
+}
+
 static void
 open_done(struct gi_fan *fan)
 {
@@ -102,6 +130,8 @@ open_done(struct gi_fan *fan)
   bool enough = rep_quorum(rep, ok);
 
   rep_fd_check(rep, rep_fd(rep, fop->fd));
+  if (enough && fop->kind == GI_FOP_OPENDIR)
+    learn_from_opendir(rep, fop, fan);
   if (enough)
     take_open_reply(rep, fop, fan);
   gi_fan_clear(fan);
@@ -124,10 +154,12 @@ open_send(struct rep *rep, struct gi_fop *fop)
     return;
   }
 
-  struct gi_dict *rest = rep_without_content(fop->xdata);
+  bool directory = fop->kind == GI_FOP_OPENDIR;
+  struct gi_dict *rest = directory ? with_marks(rep, fop->xdata) : rep_without_content(fop->xdata);
 
   rf->content = content_child(rep, fop);
   rf->generation = rep->generation;
+  rf->distrusts = rep->distrusts;
   rep_fan_start(fan, rep, open_done, fop);
   rep_foreach(i, rep->up)
   {

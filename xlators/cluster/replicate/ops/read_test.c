@@ -708,6 +708,32 @@ a_directory_is_synced_by_a_good_copy(void **state)
   rig_free_clean(r);
 }
 
+/* A listing goes to a copy that was good when the directory was opened, not when somebody looked at it. */
+static void
+a_directory_that_is_opened_tells_who_is_accused(void **state)
+{
+  struct rig *r = rig_new("option read-hash-mode 0\noption read-subvolume-index 1\n");
+  struct gi_fop *f, *open;
+  struct gi_fd *fd;
+
+  rig_object(r, 5, S_IFDIR | 0755);
+  rig_run(r, f = rig_loc(r, GI_FOP_LOOKUP, 5));
+  rig_done(f, 0, 0);
+  rig_blame(r, 0, 5, 1, 2); /* by another client, which does not reach child 1 */
+  rig_blame(r, 2, 5, 1, 2);
+  rig_forget(r);
+  open = rig_loc(r, GI_FOP_OPENDIR, 5);
+  fd = gi_fd_new(r->s->graph, open->loc.inode, O_RDONLY | O_DIRECTORY, 100);
+  gi_fop_set_fd(open, fd);
+  rig_run(r, open);
+  rig_done(open, 0, 0);
+  assert_null(gi_dict_get(open->rsp.xdata, "trusted.afr.v-client-1")); /* nobody above has asked for it */
+  rig_run(r, f = rig_fd(r, GI_FOP_READDIR, fd));
+  rig_log(r, 1, "OPENDIR");
+  gi_fd_unref(&fd);
+  rig_free_clean(r);
+}
+
 int
 main(void)
 {
@@ -739,6 +765,7 @@ main(void)
       cmocka_unit_test(opening_needs_quorum),
       cmocka_unit_test(internal_locks_need_a_quorum),
       cmocka_unit_test(observers_are_told_which_copies_are_read),
+      cmocka_unit_test(a_directory_that_is_opened_tells_who_is_accused),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

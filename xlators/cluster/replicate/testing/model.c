@@ -3,6 +3,7 @@
  * The model of a brick for the tests: see testing/model.h.
  */
 #include "xlators/cluster/replicate/testing/model.h"
+#include "libglusterish/extension.h"
 #include "rpc/preamble.h"
 
 #include <fcntl.h>
@@ -574,9 +575,11 @@ act(struct brick *b, struct gi_fop *fop)
   default:
     if (o)
       fop->rsp.stat = fop->rsp.pre = fop->rsp.post = o->stat;
-    if (fop->kind == GI_FOP_FSTAT && gi_dict_get(fop->xdata, "trusted.afr.dirty") && o) {
+    if ((fop->kind == GI_FOP_FSTAT || fop->kind == GI_FOP_OPENDIR) && gi_dict_get(fop->xdata, "trusted.afr.dirty") && o) {
       fop->rsp.xdata = gi_dict_new();
       put_marks(b, o, fop->rsp.xdata);
+      if (gi_dict_get(fop->xdata, GI_LEFT_KEY))
+        gi_dict_set_uint(fop->rsp.xdata, GI_LEFT_KEY, 0);
     }
     break;
   }
