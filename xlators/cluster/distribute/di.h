@@ -325,9 +325,9 @@ bool di_tells_unfinished(const struct di *d, const struct gi_iatt *a, const stru
 /* `wait`: if somebody is about to finish it, or has the lock of the size at the source. EALREADY: it is finished, or nothing says from where
  * it comes. EAGAIN: somebody is at it, or users have locks there. With that and any other errno *source counts, if it has the file still. */
 int di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child, bool wait, unsigned *source);
-/* The subvolume where the file on `child` has arrived, though it is still a file here: -1: it is not on the move, or not there yet. What is done to its
- * names here alone would leave them there, so such a move is ended first. */
-int di_arrived_at(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child);
+/* *at: the subvolume where the file on `child` has arrived, though it is still a file here; -1: it is not on the move, or not there yet. What is done
+ * to its names here alone would leave them there, so such a move is ended first. 0, or ENOTCONN: nobody can say, and its names are to stay. */
+int di_arrived_at(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, int *at);
 void di_end_move(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned at);
 /* What the copy on `child` says: 0, its mode, and the subvolume where it goes or has gone, -1 if nowhere; or errno. */
 int di_ask_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned child, int *target, uint32_t *mode);

@@ -311,7 +311,7 @@ unlink_once(struct di *d, struct gi_fop *fop, bool careful, bool *again)
   if (hashed >= 0 && careful)
     err = di_lock_name(d, fop, &locks, (unsigned)hashed, &fop->loc);
   if (!err && careful)
-    arrived = di_arrived_at(d, fop, &stat.gfid, (unsigned)child);
+    err = di_arrived_at(d, fop, &stat.gfid, (unsigned)child, &arrived);
   if (arrived >= 0)
     err = EAGAIN;
   *again = err == EAGAIN;

@@ -106,7 +106,7 @@ say_almost_moved(struct gi_fop *fop, void *arg)
     say_dir(fop, arg);
     return;
   }
-  if (fop->loc.name && strcmp(fop->loc.name, "other") == 0) {
+  if (fop->loc.name && (strcmp(fop->loc.name, "other") == 0 || *fop->loc.name == 'm')) {
     gi_fop_fail(fop, ENOENT);
     return;
   }
@@ -210,6 +210,28 @@ test_names_change_after_a_move_has_ended(void **state)
     assert_string_equal(ends, "TRX");
     assert_int_equal(fake_count(s, 0, kinds[i]), 0);
     assert_int_equal(fake_count(s, 1, kinds[i]), 1);
+    fake_stack_free(s);
+  }
+}
+
+/* The subvolume where it goes cannot be asked, and may have it already. */
+static void
+test_names_stay_while_nobody_knows_whether_a_file_has_arrived(void **state)
+{
+  static const enum gi_fop_kind kinds[] = {GI_FOP_UNLINK, GI_FOP_RENAME};
+
+  for (unsigned i = 0; i < 2; i++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    struct gi_fop *f = entry_fop(s, kinds[i], name_on(0, 2));
+
+    fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOTCONN});
+    script_almost_moved(s);
+    fake_script(s, 0, GI_FOP_UNLINK, (struct fake_reply){.ret = -1, .err = ESTALE}); /* who does not know that it moves is refused */
+    if (kinds[i] == GI_FOP_RENAME)
+      gi_fop_set_entry(f, &f->loc2, fake_inode(s, DIR_GFID), other_name_on(0, 2));
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.err, ENOTCONN);
+    assert_int_equal(fake_count(s, 0, kinds[i]), kinds[i] == GI_FOP_UNLINK);
     fake_stack_free(s);
   }
 }
@@ -732,6 +754,7 @@ main(void)
       cmocka_unit_test(test_lookup_ends_a_move_with_all_attributes),
       cmocka_unit_test(test_target_waits_for_a_source_that_is_down),
       cmocka_unit_test(test_names_change_after_a_move_has_ended),
+      cmocka_unit_test(test_names_stay_while_nobody_knows_whether_a_file_has_arrived),
       cmocka_unit_test(test_no_rename_to_a_free_name),
       cmocka_unit_test(test_file_with_a_note_keeps_its_name),
       cmocka_unit_test(test_what_a_rename_replaces_goes_last),

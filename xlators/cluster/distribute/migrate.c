@@ -85,17 +85,19 @@ comes_from(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigne
   return err;
 }
 
-static bool
-still_unfinished(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child)
+/* *unfinished: it has arrived on `child`, which names its source still. 0, or why nobody knows. */
+static int
+is_unfinished_at(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, bool *unfinished)
 {
   struct gi_loc object = {.gfid = *gfid};
   struct di_found f;
-  bool unfinished;
+  int err;
 
   di_find(d, fop, &object, 1ull << child, &f);
-  unfinished = f.file && di_is_unfinished(d, gi_fan_reply(&f.ask.fan, child));
+  err = f.failed ? ENOTCONN : 0;
+  *unfinished = f.file && di_is_unfinished(d, gi_fan_reply(&f.ask.fan, child));
   di_found_end(&f);
-  return unfinished;
+  return err;
 }
 
 /* Others may give it that meanwhile. */
@@ -225,7 +227,7 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
   struct di_locks locks = {0};
   struct gi_iatt stat;
   uint32_t mode = reply->rsp.stat.mode;
-  bool comes = false, lost = false;
+  bool comes = false, lost = false, unfinished = false;
   int from = di_linkto_target(d, reply), err;
 
   if (from < 0 || from == (int)child)
@@ -236,7 +238,9 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
   }
   *source = (unsigned)from;
   err = lock_move(d, fop, &locks, &gfid, *source, wait);
-  if (!err && !still_unfinished(d, fop, &gfid, child))
+  if (!err)
+    err = is_unfinished_at(d, fop, &gfid, child, &unfinished);
+  if (!err && !unfinished)
     err = EALREADY; /* by who moves it, who may have only begun when it was found so */
   if (!err)
     err = comes_from(d, fop, &gfid, *source, child, &comes, &lost, &stat);
@@ -256,19 +260,26 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
 }
 
 int
-di_arrived_at(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child)
+di_arrived_at(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, int *at)
 {
   struct gi_loc object = {.gfid = *gfid};
   struct di_found f;
   const struct gi_fop *reply;
-  int at = -1;
+  bool unfinished = false;
+  int target = -1, err;
 
+  *at = -1;
   di_find(d, fop, &object, 1ull << child, &f);
   reply = gi_fan_reply(&f.ask.fan, child);
+  err = f.failed ? ENOTCONN : 0;
   if (f.file && di_is_source(d, reply))
-    at = di_linkto_target(d, reply);
+    target = di_linkto_target(d, reply);
   di_found_end(&f);
-  return at >= 0 && at != (int)child && still_unfinished(d, fop, gfid, (unsigned)at) ? at : -1;
+  if (!err && target >= 0 && target != (int)child)
+    err = is_unfinished_at(d, fop, gfid, (unsigned)target, &unfinished);
+  if (!err && unfinished)
+    *at = target;
+  return err;
 }
 
 void

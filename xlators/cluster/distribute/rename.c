@@ -103,31 +103,40 @@ is_free(struct moving *m)
   return absent;
 }
 
-/* The name is still that of the file on `child`, which is not a file elsewhere too. */
-static bool
+/* 0: the name is still that of the file on `child`, which is not a file elsewhere too. EAGAIN: it is not; ENOTCONN: nobody can say. */
+static int
 still_is(struct moving *m, const struct gi_loc *loc, const struct gi_gfid *gfid, unsigned child)
 {
   struct di_found f;
   const struct gi_fop *reply;
   bool same, moving;
+  int err = 0;
 
   di_find(m->d, m->fop, loc, 1ull << child, &f);
   reply = gi_fan_reply(&f.ask.fan, child);
   same = f.file && gi_gfid_equal(&reply->rsp.stat.gfid, gfid);
   moving = same && di_is_source(m->d, reply);
   di_found_end(&f);
-  m->arrived = moving ? di_arrived_at(m->d, m->fop, gfid, child) : -1;
+  m->arrived = -1;
   m->arrived_gfid = *gfid;
-  return same && m->arrived < 0;
+  if (moving)
+    err = di_arrived_at(m->d, m->fop, gfid, child, &m->arrived);
+  if (!err && (!same || m->arrived >= 0))
+    err = EAGAIN;
+  return err;
 }
 
-/* Both names are still what they were: nobody can change that now. */
-static bool
+/* 0: both names are still what they were, and nobody can change that now; as still_is says. */
+static int
 unchanged(struct moving *m)
 {
-  if (!still_is(m, &m->fop->loc, &m->src.gfid, (unsigned)m->src_cached))
-    return false;
-  return m->dst_cached < 0 ? is_free(m) : still_is(m, &m->fop->loc2, &m->dst.gfid, (unsigned)m->dst_cached);
+  int err = still_is(m, &m->fop->loc, &m->src.gfid, (unsigned)m->src_cached);
+
+  if (err)
+    return err;
+  if (m->dst_cached < 0)
+    return is_free(m) ? 0 : EAGAIN;
+  return still_is(m, &m->fop->loc2, &m->dst.gfid, (unsigned)m->dst_cached);
 }
 
 /* ---- the steps ---- */
@@ -355,8 +364,8 @@ move_once(struct moving *m)
   err = lock_files(m);
   if (!err)
     err = di_lock_names(m->d, m->fop, &m->locks, m->src_hashed, m->dst_hashed);
-  if (!err && !unchanged(m))
-    err = EAGAIN;
+  if (!err)
+    err = unchanged(m);
   if (!err)
     err = move_file(m);
   di_unlock(m->d, m->fop, &m->locks);

@@ -319,12 +319,15 @@ static int
 stay(struct names *n)
 {
   struct move *m = &n->m;
-  int err;
+  int err, at;
 
   if (!m->marked || m->target < 0 || m->target == (int)m->f.from)
     return EALREADY;
   m->f.to = (unsigned)m->target;
-  if (di_arrived_at(m->f.r->d, m->f.r->base, &m->f.gfid, m->f.from) >= 0)
+  err = di_arrived_at(m->f.r->d, m->f.r->base, &m->f.gfid, m->f.from, &at);
+  if (err)
+    return err;
+  if (at >= 0)
     return EALREADY;
   di_move_unmark(m);
   err = di_move_look_at_source(m);

@@ -94,8 +94,8 @@ unmark(struct move *m, int *arrived)
     err = di_move_look_at_source(m);
   if (!err && m->marked && m->target >= 0 && m->target != (int)m->f.from) {
     m->f.to = (unsigned)m->target;
-    *arrived = di_arrived_at(d, m->f.r->base, &m->f.gfid, m->f.from);
-    if (*arrived < 0) {
+    err = di_arrived_at(d, m->f.r->base, &m->f.gfid, m->f.from, arrived);
+    if (!err && *arrived < 0) {
       di_move_unmark(m);
       err = di_move_look_at_source(m);
       if (!m->marked)
