@@ -226,7 +226,7 @@ test_names_stay_while_nobody_knows_whether_a_file_has_arrived(void **state)
 
     fake_script_always(s, 1, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOTCONN});
     script_almost_moved(s);
-    fake_script(s, 0, GI_FOP_UNLINK, (struct fake_reply){.ret = -1, .err = ESTALE}); /* who does not know that it moves is refused */
+    fake_script(s, 0, GI_FOP_UNLINK, (struct fake_reply){.ret = -1, .err = ESTALE});
     if (kinds[i] == GI_FOP_RENAME)
       gi_fop_set_entry(f, &f->loc2, fake_inode(s, DIR_GFID), other_name_on(0, 2));
     fake_submit(s, f);
