@@ -194,7 +194,8 @@ struct di_fop {
   struct gi_xlator *to; /* the subvolume that was asked; of a LOOKUP that is answered: that has the file */
   uint8_t tries;        /* after the file had moved */
   bool expects;         /* UNLINK: which object is meant was said here, not by who asked */
-  bool noted;           /* LOOKUP: what somebody had left undone was found, and settled */
+  bool noted;           /* LOOKUP: what somebody had left undone was found, and settled … */
+  bool undecided;       /* … but for a rename that could not be ended: nobody knows which name the file has */
   bool cleared;         /* LOOKUP: directories of different gfids were found, and the wrong ones removed if that can be */
   bool inner;           /* sent by a task of ours: it does not wait for another set of subvolumes, which waits for the task */
 };
@@ -449,8 +450,8 @@ int di_note_hinders(struct di *d, const struct gi_gfid *gfid);
 void di_note_know(struct di *d, const struct gi_gfid *gfid, bool noted);
 /* A subvolume whose directory has one; -1: none. */
 int di_found_note(const struct di *d, const struct di_found *f);
-/* Brings to its end what it tells of, unless somebody does that already: then when they have. */
-void di_note_settle(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child);
+/* Brings to its end what it tells of, unless somebody does that already: then when they have. 0, or why that cannot be. */
+int di_note_settle(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child);
 
 /* ---- handlers ---- */
 

@@ -286,10 +286,11 @@ test_file_with_a_note_keeps_its_name(void **state)
 #define REPLACED_GFID 12
 
 static struct replacing {
-  const char *name, *over;   /* the file is on the first subvolume; what it replaces is on the second */
-  bool done;                 /* the file has the new name only, with a note */
-  bool half;                 /* it has both, with a note, and what it was to replace was removed since */
-  char steps[256], fails[8]; /* what was done where, as r0 (or a LINK), s1 (FSYNCDIR), u0; the step that fails */
+  const char *name, *over; /* the file is on the first subvolume; what it replaces is on the second */
+  bool done;               /* the file has the new name only, with a note */
+  bool half;               /* it has both, with a note, and what it was to replace was removed since */
+  char steps[256],
+      fails[8]; /* what was done where, as r0 (or a LINK), s1 (FSYNCDIR), u0; the step that fails; l1: lookups of `name` */
 } replacing;
 
 static void
@@ -312,7 +313,7 @@ say_replacing(struct gi_fop *fop, void *arg)
   } else if (!first && over && !r->half) {
     attr_of(&fop->rsp.stat, REPLACED_GFID, S_IFREG | 0644);
   } else {
-    gi_fop_fail(fop, ENOENT);
+    gi_fop_fail(fop, !first && !over && strcmp(r->fails, "l1") == 0 ? ENOTCONN : ENOENT);
   }
 }
 
@@ -435,18 +436,21 @@ test_rename_in_one_directory_locks_its_layout_once(void **state)
   fake_stack_free(s);
 }
 
-/* While a subvolume is down nobody knows which of its names the file has: the other one may be somebody else's by now. */
+/* While a subvolume is down, or does not know, nobody knows which of its names the file has: the other one may be somebody else's by now. */
 static void
 test_undecided_names_are_not_told(void **state)
 {
-  for (unsigned i = 0; i < 2; i++) {
-    struct fake_stack *s = stack_replacing(0, "");
-    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, i ? replacing.over : replacing.name);
+  for (unsigned i = 0; i < 4; i++) {
+    bool down = i < 2;
+    struct fake_stack *s = stack_replacing(down ? 0 : 1, down ? "" : "l1");
+    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, i & 1 ? replacing.over : replacing.name);
 
     replacing.half = true;
-    fake_event(s, 1, GI_EVENT_CHILD_DOWN, NULL);
+    if (down)
+      fake_event(s, 1, GI_EVENT_CHILD_DOWN, NULL);
     fake_submit(s, f);
     assert_int_equal(f->rsp.err, ENOTCONN);
+    assert_int_equal(fake_count(s, 1, GI_FOP_MKNOD), 0); /* a linkto file would decide it */
     fake_stack_free(s);
   }
 }

@@ -79,6 +79,13 @@ as_on_source(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsig
   return v;
 }
 
+/* A rename cannot be ended now. Where one of its directories is gone it never can. */
+static bool
+is_hindered(int err)
+{
+  return err && !di_is_gone(err);
+}
+
 /* Names are what they are when that is settled: who is about to change one waits for it. */
 static enum gi_verdict
 once_more(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child)
@@ -94,7 +101,7 @@ once_more(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned
   if (err && err != EALREADY && as_on_source(d, fop, &gfid, source) == GI_ANSWERED)
     return GI_ANSWERED;
   if (di_has_note(d, reply))
-    di_note_settle(d, fop, reply, child);
+    df->undecided = is_hindered(di_note_settle(d, fop, reply, child));
   gi_fop_unref(df->first);
   df->first = NULL;
   return fop->loc.name ? by_name(d, fop) : by_gfid(d, fop);
@@ -106,7 +113,7 @@ found_file(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned chil
 {
   if (is_undone(d, reply) && !di_fop_of(fop, d)->noted)
     return once_more(d, fop, reply, child);
-  if (fop->loc.name && di_has_note(d, reply) && d->up != di_all(d))
+  if (fop->loc.name && di_has_note(d, reply) && (d->up != di_all(d) || di_fop_of(fop, d)->undecided))
     return gi_fop_fail(fop, ENOTCONN);
   gi_reply_move(fop, reply);
   know_found(d, fop, d->x->children[child]);
@@ -238,7 +245,7 @@ lead(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct di
 }
 
 /* The next lookup shall find it in one step. Under the lock of the name, and looked at again there: it may be about to be renamed or
- * removed. */
+ * removed. A linkto file to a file with a note would decide the rename. */
 static void
 mend_linkto(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child, const struct gi_iatt *stat, bool wrong)
 {
@@ -250,7 +257,7 @@ mend_linkto(struct di *d, struct gi_fop *fop, unsigned hashed, unsigned child, c
     di_find(d, fop, &loc, wrong ? di_all(d) : 1ull << hashed | 1ull << child, &f);
     if (f.file == 1ull << child && !f.dir && !f.failed &&
         gi_gfid_equal(&gi_fan_reply(&f.ask.fan, child)->rsp.stat.gfid, &stat->gfid) &&
-        wants_linkto(d, fop, &f, (int)hashed, child)) {
+        !di_has_note(d, gi_fan_reply(&f.ask.fan, child)) && wants_linkto(d, fop, &f, (int)hashed, child)) {
       GI_IGNORE(f.linkto >> hashed & 1 ? lead(d, fop, &loc, &f, hashed, child, stat)
                                        : di_linkto_make(d, fop, &loc, stat, hashed, child)); /* then the next lookup tries */
     }

@@ -312,7 +312,7 @@ di_note_hinders(struct di *d, const struct gi_gfid *gfid)
   return noted ? ENOTCONN : 0;
 }
 
-void
+int
 di_note_settle(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child)
 {
   struct note n = {.d = d,
@@ -320,7 +320,7 @@ di_note_settle(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
                    .gfid = reply->rsp.stat.gfid,
                    .child = child,
                    .dir = S_ISDIR(reply->rsp.stat.mode)};
-  int err;
+  int err = 0;
 
   GI_ASSERT(child < d->n && !gi_gfid_is_none(&n.gfid));
   if (!GI_BROKEN("drop the note of a rename that did not end") && read_note(&n, reply)) {
@@ -331,4 +331,5 @@ di_note_settle(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
     di_note_drop(d, fop, &n.gfid, child); /* it says nothing, at least there */
   }
   gi_fop_unref(n.fop);
+  return err;
 }
