@@ -157,6 +157,31 @@ open_existing(struct di *d, struct gi_fop *fop)
   return GI_ANSWERED;
 }
 
+/* `child` refused it for an old layout; but a brick of it that had the old one still may have made it, and nobody would look there any more. */
+static int
+unmake(struct di *d, struct gi_fop *fop, unsigned child)
+{
+  struct gi_gfid ours;
+  struct gi_fop *h;
+  struct di_found f;
+  bool failed, left;
+  int err;
+
+  if (!gi_dict_get_gfid(fop->xdata, "gfid-req", &ours))
+    return 0;
+  di_find(d, fop, &fop->loc, 1ull << child, &f);
+  failed = f.failed;
+  left = (f.file | f.linkto) && gi_gfid_equal(&gi_fan_reply(&f.ask.fan, child)->rsp.stat.gfid, &ours);
+  di_found_end(&f);
+  if (failed || !left)
+    return failed ? ENOTCONN : 0;
+  h = di_helper(fop, GI_FOP_UNLINK);
+  gi_loc_copy_name(&h->loc, &fop->loc);
+  gi_dict_set_gfid(gi_fop_xdata(h), GI_EXPECTED_KEY, &ours);
+  err = di_do_drop(d, h, child);
+  return di_is_gone(err) ? 0 : err;
+}
+
 static enum gi_verdict
 make(struct di *d, struct gi_fop *fop)
 {
@@ -191,10 +216,24 @@ make(struct di *d, struct gi_fop *fop)
     if ((!di_layout_refused(fop) && err != EAGAIN) || again == DI_ATTEMPTS)
       break;
     renew_layout(d, parent); /* it is another one now */
+    if (di_layout_refused(fop)) {
+      err = unmake(d, fop, child);
+      if (err)
+        return gi_fop_fail(fop, err);
+    }
   }
   if (fop->rsp.ret < 0 && fop->rsp.err == err)
     return made(d, fop, child);
   return gi_fop_fail(fop, err);
+}
+
+/* It was refused for an old layout. */
+static enum gi_verdict
+make_anew(struct di *d, struct gi_fop *fop)
+{
+  int child = di_index(d, di_fop_of(fop, d)->to), err = child < 0 ? 0 : unmake(d, fop, (unsigned)child);
+
+  return err ? gi_fop_fail(fop, err) : make(d, fop);
 }
 
 /* It was refused because something has the name. */
@@ -248,7 +287,7 @@ di_create_done(struct gi_xlator *x, struct gi_fop *fop)
   di_unguard(d, fop);
   if (di_layout_refused(fop)) {
     renew_layout(d, fop->loc.parent);
-    return di_run(d, fop, make);
+    return di_run(d, fop, make_anew);
   }
   if (fop->rsp.ret >= 0 && opened_linkto(fop))
     return di_run(d, fop, open_existing);

@@ -338,6 +338,7 @@ test_stale_layout_is_refused(void **state)
     struct part other[2] = {{.n = 1, .of = 2}, {.n = 0, .of = 2}};
 
     fake_script(s, 0, kinds[k], (struct fake_reply){.ret = -1, .err = EIO, .fill = say_refused});
+    fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT}); /* whether it has made it none the less */
     for (unsigned i = 0; i < 2; i++)
       fake_script(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_dir, .arg = &other[i]});
     fake_script(s, 1, kinds[k], (struct fake_reply){.fill = say_file});
@@ -347,6 +348,67 @@ test_stale_layout_is_refused(void **state)
     fake_stack_free(s);
   }
 }
+
+/* ---- a creation that is refused for an old layout, though one brick of the replica set has done it ---- */
+
+static struct part exchanged[2] = {{.n = 1, .of = 2}, {.n = 0, .of = 2}};
+static bool unmade;
+
+static void
+say_half_made(struct gi_fop *fop, void *arg)
+{
+  if (!fop->loc.name)
+    say_dir(fop, &exchanged[arg == &parts[1]]);
+  else if (arg == &parts[1] || unmade)
+    gi_fop_fail(fop, ENOENT);
+  else
+    say_file(fop, NULL);
+}
+
+static void
+refuse_layout(struct gi_fop *fop, void *arg)
+{
+  gi_dict_set_int(gi_fop_rsp_xdata(fop), "glusterfs.preop.check.failed", 1);
+}
+
+static void
+see_unmade(struct gi_fop *fop, void *arg)
+{
+  struct gi_gfid gfid;
+
+  assert_true(gi_dict_get_gfid(fop->xdata, GI_EXPECTED_KEY, &gfid));
+  assert_int_equal(gfid.b[0], FILE_GFID);
+  unmade = true;
+}
+
+/* It is made where the name belongs now. What is left where it was refused would have the name again. */
+static void
+test_refused_creation_leaves_nothing(void **state)
+{
+  static const enum gi_fop_kind kinds[] = {GI_FOP_CREATE, GI_FOP_MKNOD, GI_FOP_SYMLINK};
+
+  for (unsigned k = 0; k < 2 * GI_ARRAY_LEN(kinds); k++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    struct gi_fop *f = entry_fop(s, kinds[k / 2], name_on(0, 2));
+    bool stays = k & 1;
+
+    unmade = false;
+    if (kinds[k / 2] == GI_FOP_CREATE)
+      gi_fop_set_fd(f, fake_fd(s, FILE_GFID));
+    for (unsigned i = 0; i < 2; i++)
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_half_made, .arg = &parts[i]});
+    fake_script_always(s, 0, kinds[k / 2], (struct fake_reply){.ret = -1, .err = EIO, .fill = refuse_layout});
+    fake_script_always(s, 1, kinds[k / 2], (struct fake_reply){.fill = say_file});
+    fake_script(s, 0, GI_FOP_UNLINK, (struct fake_reply){.ret = stays ? -1 : 0, .err = stays ? EIO : 0, .fill = see_unmade});
+    fake_submit(s, f);
+    assert_true(unmade);
+    assert_int_equal(f->rsp.err, stays ? EIO : 0);
+    assert_int_equal(fake_count(s, 1, kinds[k / 2]), !stays);
+    fake_stack_free(s);
+  }
+}
+
+/* ---- room ---- */
 
 static void
 say_full(struct gi_fop *fop, void *arg)
@@ -676,6 +738,7 @@ main(void)
       cmocka_unit_test(test_file_and_directory_of_one_name),
       cmocka_unit_test(test_one_message_makes_a_file),
       cmocka_unit_test(test_stale_layout_is_refused),
+      cmocka_unit_test(test_refused_creation_leaves_nothing),
       cmocka_unit_test(test_full_subvolume_gets_a_linkto),
       cmocka_unit_test(test_directory_is_made_everywhere),
       cmocka_unit_test(test_refused_directory_is_nowhere),
