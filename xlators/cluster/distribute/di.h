@@ -512,6 +512,9 @@ int di_dir_sync(struct di *d, struct gi_fop *fop, const struct gi_loc *entry, un
 /* Makes it where it is missing, and brings attributes and layout in order. What is not done is left for the next lookup. */
 void di_heal_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, uint64_t missing,
                  uint64_t differ);
+/* Under the lock of its name: makes it on `mask`, with what those of `has` have of it. The subvolumes where it was made. */
+uint64_t di_make_again(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, uint64_t mask,
+                       uint64_t has);
 /* The directory is on all subvolumes that have answered, as far as is known. */
 bool di_is_complete(const struct di *d, const struct gi_inode *dir);
 /* The subvolume a name in `dir` belongs to. A layout with a hole there is looked at once more, and mended if it can be, with the directories above.

@@ -304,6 +304,26 @@ elsewhere(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, uint64_t
   return has;
 }
 
+uint64_t
+di_make_again(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, uint64_t mask,
+              uint64_t has)
+{
+  struct gi_fop *h = make_fop(fop, loc, stat);
+  struct di_ask ask;
+  uint64_t made;
+
+  GI_ASSERT(loc->name && mask && has && !(mask & has));
+  di_ask_copy(d, &ask, h, mask);
+  made = ask.fan.ok;
+  di_ask_end(&ask);
+  gi_fop_unref(h);
+  if (made) {
+    give_attrs(d, fop, stat, made);
+    di_heal_xattrs(d, fop, &stat->gfid, (unsigned)__builtin_ctzll(has), made, 0);
+  }
+  return made;
+}
+
 /* Under the lock of its name, if it still has it. The subvolumes where it was made. */
 static uint64_t
 make_missing(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, uint64_t missing,
@@ -311,7 +331,6 @@ make_missing(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const s
 {
   struct di_locks locks = {0};
   struct di_found f;
-  struct di_ask ask;
   uint64_t made = 0, has = di_all(d) & ~missing;
 
   GI_ASSERT(missing && loc->name && hashed < d->n);
@@ -328,18 +347,8 @@ make_missing(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const s
   di_found_end(&f);
   if (has && missing)
     missing &= ~elsewhere(d, fop, &stat->gfid, missing);
-  if (has && missing) {
-    struct gi_fop *h = make_fop(fop, loc, stat);
-
-    di_ask_copy(d, &ask, h, missing);
-    made = ask.fan.ok;
-    di_ask_end(&ask);
-    gi_fop_unref(h);
-  }
-  if (made) {
-    give_attrs(d, fop, stat, made);
-    di_heal_xattrs(d, fop, &stat->gfid, (unsigned)__builtin_ctzll(has), made, 0);
-  }
+  if (has && missing)
+    made = di_make_again(d, fop, loc, stat, missing, has);
   di_unlock(d, fop, &locks);
   return made;
 }

@@ -55,14 +55,16 @@ looks_again(struct di *d, const struct gi_inode *into)
   return err;
 }
 
-/* *over: it has one name on all subvolumes, whatever became of it. */
+/* *over: it has one name on all subvolumes, whatever became of it. `replaced`: what had the new name, or NULL; if it comes to nothing all have that
+ * again. */
 static int
-rename_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned first, bool *over)
+rename_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, const struct gi_iatt *replaced, unsigned first,
+           bool *over)
 {
   GI_ASSERT(d->n > 1 && first < d->n);
 
   struct di_ask ask;
-  uint64_t done;
+  uint64_t did, done;
   int err;
 
   gi_dict_set_int(gi_fop_xdata(fop), GI_DURABLE_KEY, 1);
@@ -74,8 +76,12 @@ rename_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigne
   err = di_ask_refusal(&ask);
   if (!err && ask.fan.failed && keeps_old_name(d, fop, gfid, ask.fan.failed))
     err = looks_again(d, fop->loc2.parent);
-  if (err && err != ENOTCONN)
-    GI_IGNORE(di_rename_dir_on(d, fop, ask.fan.ok | 1ull << first, true, &done)); /* looked at below */
+  did = ask.fan.ok | 1ull << first;
+  if (err && err != ENOTCONN) {
+    GI_IGNORE(di_rename_dir_on(d, fop, did, true, &done)); /* looked at below */
+    if (replaced && done)
+      di_make_again(d, fop, &fop->loc2, replaced, done, di_all(d) & ~did);
+  }
   if (err)
     *over = err != ENOTCONN && di_rename_dir_end(d, fop, gfid, (int)first) == 0;
   di_ask_end(&ask);
@@ -84,14 +90,14 @@ rename_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigne
 
 /* Under the locks of both names. */
 static int
-rename_noted(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned first)
+rename_noted(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, const struct gi_iatt *replaced, unsigned first)
 {
   bool over;
   int err = di_note_make_all(d, fop, gfid, first);
 
   if (err)
     return err;
-  err = rename_all(d, fop, gfid, first, &over);
+  err = rename_all(d, fop, gfid, replaced, first, &over);
   if (over)
     di_note_drop_all(d, fop, gfid);
   return err;
@@ -120,7 +126,7 @@ di_rename_dir(struct di *d, struct gi_fop *fop, const struct gi_iatt *src, const
   if (!err && !unchanged(d, fop, src, dst_hashed))
     err = EAGAIN;
   if (!err)
-    err = rename_noted(d, fop, &src->gfid, dst_hashed);
+    err = rename_noted(d, fop, &src->gfid, dst, dst_hashed);
   di_unlock(d, fop, &locks);
   if (err)
     return gi_fop_fail(fop, err);

@@ -10,6 +10,7 @@
 #define N 4
 #define MOVED_GFID 21
 #define INTO_GFID 22
+#define OVER_GFID 23
 #define NOTE KEY ".rename"
 
 enum place { OLD, NEW, NOWHERE };
@@ -22,6 +23,7 @@ struct holder {
   int refuses;    /* errno of its next RENAME; 0: none */
   bool does;      /* and does it none the less: the answer is lost */
   bool lacks;     /* the directory that the new name is in */
+  bool over;      /* has another one under the new name, which is empty */
 };
 
 struct bench {
@@ -57,6 +59,27 @@ say_into(struct gi_fop *fop, struct holder *h)
 }
 
 static void
+say_over(struct gi_fop *fop, struct holder *h)
+{
+  say_dir(fop, h->part);
+  attr_of(&fop->rsp.stat, OVER_GFID, S_IFDIR | 0755);
+}
+
+static void
+make_over(struct gi_fop *fop, void *arg)
+{
+  struct holder *h = arg;
+  struct gi_gfid gfid;
+
+  assert_string_equal(fop->loc.name, bench->new);
+  assert_true(gi_dict_get_gfid(fop->xdata, "gfid-req", &gfid));
+  assert_int_equal(gfid.b[0], OVER_GFID);
+  assert_int_equal(h->at, OLD);
+  h->over = true;
+  say_over(fop, h);
+}
+
+static void
 make_into(struct gi_fop *fop, void *arg)
 {
   struct holder *h = arg;
@@ -79,6 +102,8 @@ say_lookup(struct gi_fop *fop, void *arg)
     say_into(fop, h);
   else if (!name ? h->at != NOWHERE : h->at != NOWHERE && strcmp(name, h->at == OLD ? bench->old : bench->new) == 0)
     say_moved(fop, h);
+  else if (h->over && (name ? strcmp(name, bench->new) == 0 : gfid->b[0] == OVER_GFID))
+    say_over(fop, h);
   else
     gi_fop_fail(fop, ENOENT);
 }
@@ -96,8 +121,10 @@ do_rename(struct gi_fop *fop, void *arg)
   bench->kept[bench->nkept++] = gi_fop_ref(fop);
   if (!err && (h->at != from || (h->lacks && from == OLD)))
     err = ENOENT;
-  if (!err || h->does)
+  if (!err || h->does) {
     h->at = from == OLD ? NEW : OLD;
+    h->over = false;
+  }
   if (err)
     gi_fop_fail(fop, err);
   else
@@ -214,6 +241,34 @@ test_one_refuses(void **state)
   fake_stack_free(b.s);
 }
 
+/* It replaces an empty one; where that is done and one refuses, also when who finds the note goes on, all have it again. */
+static void
+test_what_it_was_to_replace_stays(void **state)
+{
+  for (unsigned noted = 0; noted < 2; noted++) {
+    struct bench b;
+
+    bench_begin(&b);
+    for (unsigned i = 0; i < N; i++) {
+      b.h[i].over = true;
+      fake_script_always(b.s, i, GI_FOP_MKDIR, (struct fake_reply){.fill = make_over, .arg = &b.h[i]});
+    }
+    b.h[1].refuses = noted ? ENOTCONN : 0;
+    b.h[1].does = noted;
+    b.h[3].refuses = ENOSPC;
+    assert_int_equal(rename_it(&b), noted ? ENOTCONN : ENOSPC);
+    if (noted)
+      assert_int_equal(look_up(&b, b.old), 0);
+    for (unsigned i = 0; i < N; i++) {
+      assert_int_equal(b.h[i].at, OLD);
+      assert_true(b.h[i].over);
+    }
+    for (unsigned k = 0; k < b.nkept; k++)
+      gi_fop_unref(b.kept[k]);
+    fake_stack_free(b.s);
+  }
+}
+
 /* Whichever is lost, whether it has done it or not, whichever name is looked up then. */
 static void
 test_one_is_lost_in_the_middle(void **state)
@@ -324,6 +379,7 @@ main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_all_rename),
       cmocka_unit_test(test_one_refuses),
+      cmocka_unit_test(test_what_it_was_to_replace_stays),
       cmocka_unit_test(test_one_is_lost_in_the_middle),
       cmocka_unit_test(test_one_lacks_where_it_goes),
       cmocka_unit_test(test_one_gets_where_it_goes),

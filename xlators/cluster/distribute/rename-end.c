@@ -39,6 +39,26 @@ di_rename_dir_on(struct di *d, struct gi_fop *fop, uint64_t mask, bool back, uin
   return err;
 }
 
+/* Those of `mask` went back, and have nothing under the new name any more: what the others have there was replaced on them. */
+static void
+restore_replaced(struct di *d, struct gi_fop *rename, const struct gi_gfid *gfid, uint64_t mask)
+{
+  uint64_t others = di_all(d) & ~mask, has;
+  struct gi_iatt stat;
+  struct di_found f;
+
+  if (!mask || !others)
+    return;
+  di_find(d, rename, &rename->loc2, others, &f);
+  has = f.dir & ~di_found_of(&f, gfid);
+  if (has)
+    stat = gi_fan_reply(&f.ask.fan, (unsigned)__builtin_ctzll(has))->rsp.stat;
+  has = has ? di_found_of(&f, &stat.gfid) : 0;
+  di_found_end(&f);
+  if (has)
+    di_make_again(d, rename, &rename->loc2, &stat, mask, has);
+}
+
 int
 di_rename_dir_end(struct di *d, struct gi_fop *rename, const struct gi_gfid *gfid, int decides)
 {
@@ -61,7 +81,9 @@ di_rename_dir_end(struct di *d, struct gi_fop *rename, const struct gi_gfid *gfi
   if (decided && src)
     err = di_rename_dir_on(d, rename, src, false, &done);
   dst |= done;
-  if (dst && (!decided || (err && err != ENOTCONN))) /* one that refuses to go on: the others go back */
+  if (dst && (!decided || (err && err != ENOTCONN))) { /* one that refuses to go on: the others go back */
     err = di_rename_dir_on(d, rename, dst, true, &done);
+    restore_replaced(d, rename, gfid, done);
+  }
   return !err && failed ? ENOTCONN : err;
 }
