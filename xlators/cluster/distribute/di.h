@@ -54,9 +54,10 @@ struct di_metrics {
 struct di {
   uint32_t magic;
   struct gi_xlator *x;
-  unsigned n;                      /* subvolumes */
-  struct gi_xlator *place[DI_MAX]; /* the same, each where it is as long as it stays: by these numbers cookies name them; NULL: free */
-  unsigned next_place;             /* of who comes, if it is free */
+  unsigned n; /* subvolumes */
+  struct gi_xlator
+      *place[DI_MAX];  /* the same, each where it is as long as it stays: by these numbers cookies name them; NULL: free */
+  unsigned next_place; /* of who comes, if it is free */
   char *layout_key, *linkto_key, *mds_key, *note_key, *mode_key;
   char *commit_key, *committed_key; /* the volume's commit hash at the root: of a rebalance of GlusterFS, and after ours */
   char *size_domain;                /* of the locks that keep the sizes of files in blocks: the name of features/shard above */
@@ -156,7 +157,7 @@ struct di_told {
 
 struct di_fd {
   uint32_t set;            /* di.sets when it was opened */
-  bool opening;            /* on one of them: others wait */
+  bool busy;               /* a file is being opened on one of them, or a directory listed: others wait */
   bool known;              /* what follows is set; if not: opened before the second subvolume came */
   uint64_t opened, absent; /* a directory: places of subvolumes where it is open; that do not have it */
   struct gi_xlator *at[2]; /* a file: subvolumes where it is open */
@@ -167,11 +168,14 @@ struct di_fd {
   uint64_t listed;         /* the cookie up to which everything was listed since then */
   uint8_t again;           /* so many places, from the first, may have got files since they were listed … */
   uint8_t shown;           /* … or, if not all names are told that were met, so many */
+  struct gi_fd **second;   /* by place, those for that; DI_MAX, NULL: none of them is open */
 };
 
 struct di_inode *di_inode_of(const struct di *d, const struct gi_inode *inode);
 struct di_fd *di_fd_of(const struct di *d, const struct gi_fd *fd);
 void di_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes);
+/* Waits until no other task does what only one may at a time; then it is this one's turn until it makes `busy` false. */
+void di_fd_turn(struct di *d, struct gi_fd *fd);
 /* The file of that gfid is on this subvolume. */
 void di_know_file(struct di *d, const struct gi_gfid *gfid, struct gi_xlator *child);
 void di_forget_inode(struct gi_xlator *x, struct gi_inode *inode, void *bytes);

@@ -180,7 +180,7 @@ test_two_listings_of_a_descriptor_tell_all(void **state)
     f[i]->args.size = 4096;
     gi_fop_submit(f[i], s->x, ended, &over);
   }
-  fake_settle(s);
+  fake_wait(s, 10 * GI_NSEC_PER_MSEC); /* they take turns */
   assert_int_equal(over, 2);
   for (unsigned i = 0; i < 2; i++) {
     assert_int_equal(f[i]->rsp.entries.count, 2);
@@ -219,12 +219,12 @@ test_listing_of_a_directory_that_is_healed(void **state)
     gi_fop_set_fd(f[i], fd);
     f[i]->args.size = 4096;
     if (i == 2) {
-      fake_settle(s);
+      fake_wait(s, 10 * GI_NSEC_PER_MSEC);
       f[i]->args.offset = f[0]->rsp.entries.entry[0].off;
     }
     gi_fop_submit(f[i], s->x, ended, &over);
   }
-  fake_settle(s);
+  fake_wait(s, 10 * GI_NSEC_PER_MSEC);
   assert_int_equal(over, 3);
   assert_int_equal(f[2]->rsp.entries.count, 2);
   assert_string_equal(f[2]->rsp.entries.entry[0].name, "dir");
@@ -552,6 +552,60 @@ test_reader_that_comes_back(void **state)
   }
 }
 
+/* A subvolume of two copies, which list the same names in two orders. A descriptor stays on one, from its beginning. */
+static struct {
+  const char *order[2], *order_of[2];
+  unsigned reads_from;
+  struct gi_fd *fd[2];
+} copies;
+
+static void
+say_next(struct gi_fop *fop, void *arg)
+{
+  unsigned i = copies.fd[0] && copies.fd[0] != fop->fd;
+
+  (void)arg;
+  copies.fd[i] = fop->fd;
+  if (fop->args.offset == 0)
+    copies.order_of[i] = copies.order[copies.reads_from];
+  if (fop->args.offset < strlen(copies.order_of[i]))
+    show(fop, copies.order_of[i] + fop->args.offset, fop->args.offset + 1);
+  say_quiet(fop);
+  fop->rsp.err = fop->rsp.ret ? 0 : ENOENT;
+}
+
+/* One who has read ahead, until all was listed a second time. */
+static void
+test_reader_that_comes_back_to_the_first_time(void **state)
+{
+  struct gi_fd *fd;
+  struct fake_stack *s = stack_that_shows(&fd, (struct shows){""}, (struct shows){"b"}, (struct shows){"c", .left = true});
+  char got[256] = "";
+  struct gi_fop *f;
+  uint64_t first;
+
+  (void)state;
+  memset(&copies, 0, sizeof(copies));
+  copies.order[0] = "pqr";
+  copies.order[1] = "rpq";
+  fake_script_clear(s);
+  fake_script_always(s, 0, GI_FOP_READDIRP, (struct fake_reply){.fill = say_next});
+  for (unsigned i = 1; i < 3; i++)
+    fake_script_always(s, i, GI_FOP_READDIRP, (struct fake_reply){.fill = say_shown, .arg = &shows[i]});
+  f = list_from(s, fd, 0);
+  assert_string_equal(f->rsp.entries.entry[0].name, "p");
+  first = f->rsp.entries.entry[0].off;
+  copies.reads_from = 1;
+  for (unsigned round = 0; round < 2; round++) {
+    for (f = list_from(s, fd, first), *got = 0; f->rsp.entries.count && f->rsp.err != ENOENT;
+         f = list_from(s, fd, f->rsp.entries.entry[f->rsp.entries.count - 1].off))
+      for (uint32_t i = 0; i < f->rsp.entries.count; i++)
+        strcat(got, f->rsp.entries.entry[i].name);
+    assert_string_equal(got, "qrbc");
+  }
+  fake_stack_free(s);
+}
+
 static void
 test_names_that_were_told(void **state)
 {
@@ -665,6 +719,7 @@ main(void)
       cmocka_unit_test(test_file_that_goes_on_is_told_once),
       cmocka_unit_test(test_reader_that_comes_back),
       cmocka_unit_test(test_reader_that_has_read_ahead),
+      cmocka_unit_test(test_reader_that_comes_back_to_the_first_time),
       cmocka_unit_test(test_names_that_were_told),
       cmocka_unit_test(test_listing_while_a_subvolume_leaves),
   };

@@ -326,27 +326,42 @@ di_opened(struct di *d, struct gi_fd *fd, struct gi_xlator *child)
   df->known = true;
 }
 
-static int
-open_there(struct di *d, struct gi_fop *fop, struct gi_fd *fd, struct gi_xlator *child)
+void
+di_fd_turn(struct di *d, struct gi_fd *fd)
 {
-  struct gi_fop *h;
-  int err, k = di_index(d, child);
-
-  while (fd && !fd->anonymous && di_fd_of(d, fd)->opening) /* by another operation: twice would be once too often */
+  while (di_fd_of(d, fd)->busy)
     gi_task_sleep(d->x->reactor, GI_NSEC_PER_MSEC);
-  if (open_at(d, fd, child))
-    return 0;
+  di_fd_of(d, fd)->busy = true;
+}
+
+static int
+open_now(struct di *d, struct gi_fop *fop, struct gi_fd *fd, struct gi_xlator *child)
+{
+  int k = di_index(d, child), err;
+  struct gi_fop *h;
+
   if (k < 0)
     return ENOTCONN;
-  di_fd_of(d, fd)->opening = true;
   h = di_helper(fop, GI_FOP_OPEN); /* whoever has it open may go on, whatever its mode is now */
   h->caller.stamps = 0;
   gi_fop_set_fd(h, fd);
   h->args.flags = (uint32_t)fd->flags & ~(uint32_t)(O_CREAT | O_EXCL | O_TRUNC);
   err = di_do_drop(d, h, (unsigned)k);
-  di_fd_of(d, fd)->opening = false;
   if (!err)
     di_opened(d, fd, child);
+  return err;
+}
+
+static int
+open_there(struct di *d, struct gi_fop *fop, struct gi_fd *fd, struct gi_xlator *child)
+{
+  int err;
+
+  if (!fd || fd->anonymous)
+    return 0;
+  di_fd_turn(d, fd); /* by another operation: twice would be once too often */
+  err = open_at(d, fd, child) ? 0 : open_now(d, fop, fd, child);
+  di_fd_of(d, fd)->busy = false;
   return err;
 }
 

@@ -19,6 +19,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 
 /* ---- cookies ---- */
 
@@ -155,10 +156,56 @@ sets_again(const struct listing *l)
   return df->again > shown ? df->again : shown;
 }
 
+static void
+drop_second(struct di_fd *df)
+{
+  for (unsigned i = 0; df->second && i < DI_MAX; i++)
+    gi_fd_unref(&df->second[i]);
+  gi_free(df->second);
+  df->second = NULL;
+}
+
 void
 di_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
 {
-  di_told_free(&((struct di_fd *)bytes)->told);
+  struct di_fd *df = bytes;
+
+  di_told_free(&df->told);
+  drop_second(df);
+}
+
+/* A subvolume of several copies may list another one when it is listed again. The cookies of the first time, to which a reader may come back, hold on
+ * that of the first time alone: so each time has a descriptor of its own. 0 or errno. */
+static int
+open_second(struct listing *l)
+{
+  struct di_fd *df = l->df;
+  struct gi_fd *fd;
+  struct gi_fop *h;
+  int err;
+
+  if (!is_again(l) || (df->second && df->second[l->set]))
+    return 0;
+  fd = gi_fd_new(l->d->x->graph, l->fop->fd->inode, O_RDONLY | O_DIRECTORY, l->fop->caller.pid);
+  fd->directory = true;
+  h = gi_fop_helper(l->fop, GI_FOP_OPENDIR);
+  gi_fop_set_fd(h, fd);
+  err = di_do_drop(l->d, h, l->set);
+  if (err) {
+    gi_fd_unref(&fd);
+    return err;
+  }
+  if (!df->second)
+    df->second = gi_zalloc(DI_MAX * sizeof(struct gi_fd *));
+  df->second[l->place] = fd;
+  l->off = 0;
+  return 0;
+}
+
+static struct gi_fd *
+fd_of(const struct listing *l)
+{
+  return is_again(l) ? l->df->second[l->place] : l->fop->fd;
 }
 
 /* ---- what an entry is ---- */
@@ -374,12 +421,15 @@ static int
 list_some(struct listing *l, bool *end)
 {
   struct gi_fop *h;
-  int err = renew(l);
+  int err = open_second(l);
 
+  *end = di_is_gone(err); /* the directory has been removed */
+  if (!err)
+    err = renew(l);
   if (err)
-    return err;
+    return *end ? 0 : err;
   h = gi_fop_helper(l->fop, GI_FOP_READDIRP);
-  gi_fop_set_fd(h, l->fop->fd);
+  gi_fop_set_fd(h, fd_of(l));
   GI_ASSERT(l->d->n > 1 && l->set < l->d->n);
   h->args.size = l->fop->args.size;
   h->args.offset = l->off;
@@ -449,6 +499,7 @@ begin_anew(struct listing *l)
   if (!l->d->seed)
     gi_random(l->d->x->reactor, &l->d->seed, sizeof(l->d->seed));
   di_told_free(&df->told);
+  drop_second(df);
   df->told.seed = l->d->seed;
   if (!df->since || df->listed) { /* or somebody else has begun, too, and has got nothing yet */
     df->since = gi_now(l->d->x->reactor);
@@ -484,6 +535,8 @@ hear_who_left(struct listing *l)
 
   if (df->known && df->set < l->d->left) {
     df->again = DI_MAX;
+    df->left = true;
+    drop_second(df);
     for (unsigned p = 0; p < DI_MAX; p++)
       if (!l->d->place[p]) {
         df->opened &= ~(1ull << p);
@@ -552,8 +605,20 @@ list(struct di *d, struct gi_fop *fop)
   return GI_ANSWERED;
 }
 
+/* One after the other: who has read ahead and given that up is not to tell of names while the reader that comes back lists. */
+static enum gi_verdict
+list_in_turn(struct di *d, struct gi_fop *fop)
+{
+  enum gi_verdict verdict;
+
+  di_fd_turn(d, fop->fd);
+  verdict = list(d, fop);
+  di_fd_of(d, fop->fd)->busy = false;
+  return verdict;
+}
+
 enum gi_verdict
 di_readdir(struct gi_xlator *x, struct gi_fop *fop)
 {
-  return di_run(di_of(x), fop, list);
+  return di_run(di_of(x), fop, list_in_turn);
 }
