@@ -299,6 +299,15 @@ move_over_neighbour(struct moving *m)
   return 0;
 }
 
+/* The rename has failed. Where nobody can say what was done a lookup that finds the note sees. */
+static void
+take_back_name(struct moving *m, int err)
+{
+  unsigned at = (unsigned)m->src_cached;
+
+  leftover(m, m->fop->loc2.name, at, err == ENOTCONN ? err : remove_name(m, &m->fop->loc2, at));
+}
+
 /* Something has it, elsewhere. */
 static int
 move_over_other(struct moving *m)
@@ -311,15 +320,17 @@ move_over_other(struct moving *m)
     err = remove_name(m, loc, at);
     err = err ? err : link_data(m);
   }
-  if (err)
+  if (err) { /* some copies may have it */
+    take_back_name(m, err);
     return err;
+  }
   if (GI_BROKEN("end a rename in the middle"))
     return 0;
   err = di_dir_sync(m->d, m->fop, &m->fop->loc2, at); /* the exchange may be what removes the other one */
   if (!err)
     err = exchange_linkto(m);
   if (err) {
-    leftover(m, loc->name, at, err == ENOTCONN ? err : remove_name(m, loc, at)); /* it may have been done: a lookup sees */
+    take_back_name(m, err);
     return err;
   }
   err = make_durable(m, m->dst_hashed);
