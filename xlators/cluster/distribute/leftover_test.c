@@ -289,8 +289,8 @@ static struct replacing {
   const char *name, *over; /* the file is on the first subvolume; what it replaces is on the second */
   bool done;               /* the file has the new name only, with a note */
   bool half;               /* it has both, with a note, and what it was to replace was removed since */
-  char steps[256],
-      fails[8]; /* what was done where, as r0 (or a LINK), s1 (FSYNCDIR), u0; the steps that fail; l1: lookups of `name` */
+  char steps[256];         /* what was done where, as r0 (or a LINK), s1 (FSYNCDIR), u0 */
+  char fails[8];           /* the steps that fail; l1: lookups of `name`; x1: somebody has removed what r1 renames */
 } replacing;
 
 static void
@@ -328,9 +328,12 @@ note_step(struct gi_fop *fop, void *arg)
     kind = fop->kind == GI_FOP_UNLINK ? 'u' : 's';
   snprintf(step, sizeof(step), "%c%d", kind, arg == &parts[1]);
   snprintf(r->steps + len, sizeof(r->steps) - len, "%s%s", len ? " " : "", step);
-  if (strstr(r->fails, step))
+  if (strstr(r->fails, step)) {
     gi_fop_fail(fop, EIO);
-  else if (fop->kind != GI_FOP_FSYNCDIR)
+  } else if (strcmp(step, "r1") == 0 && strcmp(r->fails, "x1") == 0) {
+    r->fails[0] = '\0';
+    gi_fop_fail(fop, ENOENT);
+  } else if (fop->kind != GI_FOP_FSYNCDIR)
     say_file(fop, NULL);
   if (fop->kind == GI_FOP_LINK)
     fop->rsp.stat.nlink = 2;
@@ -363,10 +366,14 @@ test_what_a_rename_replaces_goes_last(void **state)
     int err;
     bool noted;
   } cases[] = {
-      {0, "", "r0 s0 u1", 0, false},       {0, "s0", "r0 s0", 0, true},
+      {0, "", "r0 s0 u1", 0, false},
+      {0, "s0", "r0 s0", 0, true},
       {1, "", "r0 s0 r1 s1 u0", 0, false}, /* the first is the LINK */
-      {1, "s0", "r0 s0 u0", EIO, false},   {1, "s1", "r0 s0 r1 s1", EIO, true},
-      {1, "r0", "r0 u0", EIO, false},      {1, "r0 u0", "r0 u0", EIO, true}, /* one copy may have the further name */
+      {1, "x1", "r0 s0 r1 r1 s1 u0", 0, false},
+      {1, "s0", "r0 s0 u0", EIO, false},
+      {1, "s1", "r0 s0 r1 s1", EIO, true},
+      {1, "r0", "r0 u0", EIO, false},
+      {1, "r0 u0", "r0 u0", EIO, true}, /* one copy may have the further name */
   };
 
   for (size_t i = 0; i < GI_ARRAY_LEN(cases); i++) {

@@ -128,28 +128,42 @@ passing_name(const char *name, const struct gi_gfid *gfid)
   return gi_asprintf(".%s.glusterish", gi_gfid_text(gfid, text));
 }
 
+/* It is there, but as long as it leads nowhere a lookup of that name takes it for what somebody has left: ENOENT of *reply then. */
+static int
+put_in_place(struct di *d, struct gi_fop *fop, const struct gi_loc *passing, const struct gi_loc *loc,
+             const struct gi_iatt *stat, unsigned child, unsigned target, struct gi_fop **reply)
+{
+  struct gi_fop *h;
+  int err = di_linkto_make(d, fop, passing, stat, child, target);
+
+  if (err == EEXIST) {
+    err = di_linkto_remove(d, fop, passing, child, false);
+    if (!err || err == ENOENT)
+      err = di_linkto_make(d, fop, passing, stat, child, target);
+  }
+  if (err)
+    return err;
+  h = di_helper(fop, GI_FOP_RENAME);
+  gi_loc_copy_name(&h->loc, passing);
+  gi_loc_copy_name(&h->loc2, loc);
+  err = di_do(d, h, child);
+  gi_fop_unref(*reply);
+  *reply = h;
+  return err;
+}
+
 int
 di_linkto_replace(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, unsigned child,
                   unsigned target, struct gi_fop **reply)
 {
   GI_CLEANUP_FREE char *name = passing_name(loc->name, &stat->gfid);
   struct gi_loc passing = {.name = name, .parent = loc->parent, .pargfid = loc->parent ? loc->parent->gfid : loc->pargfid};
-  struct gi_fop *h;
-  int err = di_linkto_make(d, fop, &passing, stat, child, target);
+  int err = ENOENT;
 
-  if (err == EEXIST) {
-    err = di_linkto_remove(d, fop, &passing, child, false);
-    if (!err)
-      err = di_linkto_make(d, fop, &passing, stat, child, target);
-  }
-  if (err)
-    return err;
-  h = di_helper(fop, GI_FOP_RENAME);
-  gi_loc_copy_name(&h->loc, &passing);
-  gi_loc_copy_name(&h->loc2, loc);
-  err = di_do(d, h, child);
-  if (err)
+  GI_ASSERT(!*reply);
+  for (int i = 0; err == ENOENT && i < DI_ATTEMPTS; i++)
+    err = put_in_place(d, fop, &passing, loc, stat, child, target, reply);
+  if (err && *reply)
     GI_IGNORE(di_linkto_remove(d, fop, &passing, child, false)); /* nobody comes across it */
-  *reply = h;
-  return err;
+  return err == ENOENT ? EIO : err;                              /* none of the names that were asked for */
 }
