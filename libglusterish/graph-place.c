@@ -9,8 +9,9 @@
  * has bytes of his own (doc/decisions/0002). Below a translator that branches
  * they are in pieces, which an object gets from the subtrees that it is in.
  *
- * Translators may join the running graph. What they get was zero in all fops,
- * inodes and fds that exist: nobody on a path of theirs has had it.
+ * Translators may join the running graph. What they get was zero in all fops
+ * that exist: nobody on a path of theirs has had it. In inodes and fds each has a
+ * piece of its own.
  */
 #include "libglusterish/graph-private.h"
 #include "libglusterish/layer.h"
@@ -89,55 +90,48 @@ static unsigned
 part_named(const struct gi_graph *g, const char *child)
 {
   for (unsigned i = 0; i < g->nparts; i++)
-    if (strcmp(g->parts[i].child, child) == 0)
+    if (g->parts[i].child && strcmp(g->parts[i].child, child) == 0)
       return i + 1;
   return 0;
 }
 
-/* The part of inodes and fds for a node: that of the child of the nearest translator above it that branches. `fresh`: it may have a new
- * one; else, and where nothing branches, its bytes are in the objects themselves (0). */
 static unsigned
-part_of(struct gi_graph *g, const struct gi_vol_node *const *path, bool fresh)
+new_part(struct gi_graph *g, const char *child)
+{
+  GI_ASSERT(g->nparts < UINT16_MAX);
+  g->parts = gi_realloc(g->parts, (g->nparts + 1) * sizeof(*g->parts));
+  g->parts[g->nparts++] = (struct gi_part){.child = gi_strdup(child)};
+  return g->nparts;
+}
+
+/* The part of inodes and fds for a node: that of the child of the nearest translator above it that branches; where nothing branches its bytes
+ * are in the objects themselves (0). The size of what objects may have is settled: who comes later has a part of its own. */
+static unsigned
+part_of(struct gi_graph *g, const struct gi_vol_node *const *path, bool apart)
 {
   const struct gi_vol_node *child = path[0];
-  unsigned part;
+  bool settled = g->fop_bytes > 0;
 
-  for (unsigned i = 1; path[0] && path[i]; i++) {
+  for (unsigned i = 1; path[0] && path[i] && !apart; i++) {
     if (!gi_graph_find(g, path[i]->name)->cls->branches) {
       child = path[i];
       continue;
     }
-    part = part_named(g, child->name);
-    if (part || !fresh || path[i]->nsub == 1)
+    unsigned part = part_named(g, child->name);
+    if (!part && (settled || path[i]->nsub > 1))
+      return new_part(g, child->name);
+    if (part && !g->parts[part - 1].settled)
       return part;
-    GI_ASSERT(g->nparts < UINT16_MAX);
-    g->parts = gi_realloc(g->parts, (g->nparts + 1) * sizeof(*g->parts));
-    g->parts[g->nparts++] = (struct gi_part){.child = gi_strdup(child->name)};
-    return g->nparts;
+    break;
   }
-  return 0;
+  return settled || apart ? new_part(g, NULL) : 0;
 }
 
 void
-gi_graph_size_parts(struct gi_graph *g)
-{
-  for (unsigned i = 0; i < g->nparts; i++) {
-    struct gi_part *p = &g->parts[i];
-
-    if (p->inode_bytes)
-      continue; /* objects may have it */
-    p->inode_bytes = p->inode_used + GI_SLACK_INODE;
-    p->fd_bytes = p->fd_used + GI_SLACK_FD;
-  }
-}
-
-bool
-gi_graph_parts_fit(const struct gi_graph *g)
+gi_graph_settle_parts(struct gi_graph *g)
 {
   for (unsigned i = 0; i < g->nparts; i++)
-    if (g->parts[i].inode_used > g->parts[i].inode_bytes || g->parts[i].fd_used > g->parts[i].fd_bytes)
-      return false;
-  return true;
+    g->parts[i].settled = true;
 }
 
 void
@@ -163,21 +157,18 @@ room_of(const struct gi_graph *g, const struct gi_xlator_class *cls)
 void
 gi_graph_place(struct gi_graph *g, const struct gi_volfile *vf, const struct gi_vol_node *n, struct gi_xlator *x, bool apart)
 {
+  GI_CLEANUP_FREE const struct gi_vol_node **path = path_up(vf, n);
+  x->part = (uint16_t)part_of(g, path, apart);
+  struct gi_part *part = x->part ? &g->parts[x->part - 1] : NULL;
+  x->inode_offset = take(part ? &part->inode_bytes : &g->inode_bytes, x->cls->inode_bytes);
+  x->fd_offset = take(part ? &part->fd_bytes : &g->fd_bytes, x->cls->fd_bytes);
   struct gi_room *room = room_of(g, x->cls);
   if (room) {
-    GI_ASSERT(x->cls->fop_bytes <= room->cls->fop_bytes && x->cls->inode_bytes <= room->cls->inode_bytes &&
-              x->cls->fd_bytes <= room->cls->fd_bytes);
+    GI_ASSERT(x->cls->fop_bytes <= room->cls->fop_bytes);
     room->taken = x;
     x->fop_offset = room->fop_offset;
-    x->inode_offset = room->inode_offset;
-    x->fd_offset = room->fd_offset;
     return;
   }
-  GI_CLEANUP_FREE const struct gi_vol_node **path = path_up(vf, n);
-  x->part = (uint16_t)part_of(g, path, !apart);
-  struct gi_part *part = x->part ? &g->parts[x->part - 1] : NULL;
-  x->inode_offset = take(part ? &part->inode_used : &g->inode_used, x->cls->inode_bytes);
-  x->fd_offset = take(part ? &part->fd_used : &g->fd_used, x->cls->fd_bytes);
   if (apart) {
     x->fop_offset = take(&g->fop_used, x->cls->fop_bytes);
     return;
@@ -244,10 +235,7 @@ make_room(const char *type, void *arg)
   if (!l || !l->key || room_of(g, cls))
     return;
   g->rooms = gi_realloc(g->rooms, (g->nrooms + 1) * sizeof(*g->rooms));
-  g->rooms[g->nrooms++] = (struct gi_room){.cls = cls,
-                                           .fop_offset = take(&g->fop_used, cls->fop_bytes),
-                                           .inode_offset = take(&g->inode_used, cls->inode_bytes),
-                                           .fd_offset = take(&g->fd_used, cls->fd_bytes)};
+  g->rooms[g->nrooms++] = (struct gi_room){.cls = cls, .fop_offset = take(&g->fop_used, cls->fop_bytes)};
 }
 
 void
@@ -260,7 +248,5 @@ gi_graph_place_all(struct gi_graph *g)
     gi_log(GI_LOG_WARNING, "graph", GI_MSG_GRAPH + 5, "no room for what switches may add: cannot read %s: %s", gi_xlator_dir(),
            strerror(rc));
   g->fop_bytes = g->fop_used + GI_SLACK_FOP;
-  g->inode_bytes = g->inode_used + GI_SLACK_INODE;
-  g->fd_bytes = g->fd_used + GI_SLACK_FD;
-  gi_graph_size_parts(g);
+  gi_graph_settle_parts(g);
 }

@@ -153,11 +153,12 @@ check(const struct gi_graph *g)
     const struct gi_xlator *x = g->xlators[i];
     check_below(x, x);
     assert_true(x->fop_offset + x->cls->fop_bytes <= g->fop_bytes);
-    assert_true(x->inode_offset + x->cls->inode_bytes <= g->inode_bytes);
-    assert_true(x->fd_offset + x->cls->fd_bytes <= g->fd_bytes);
+    const struct gi_part *part = x->part ? &g->parts[x->part - 1] : NULL;
+    assert_true(x->inode_offset + x->cls->inode_bytes <= (part ? part->inode_bytes : g->inode_bytes));
+    assert_true(x->fd_offset + x->cls->fd_bytes <= (part ? part->fd_bytes : g->fd_bytes));
     for (unsigned k = 0; k < i; k++) {
       const struct gi_xlator *o = g->xlators[k];
-      if (x->cls->inode_bytes && o->cls->inode_bytes)
+      if (x->part == o->part && x->cls->inode_bytes && o->cls->inode_bytes)
         assert_true(x->inode_offset >= o->inode_offset + o->cls->inode_bytes ||
                     o->inode_offset >= x->inode_offset + x->cls->inode_bytes);
     }
@@ -196,13 +197,13 @@ test_a_fop_has_the_bytes_of_the_longest_path(void **state)
   GI_CLEANUP_FREE char *wide = volume(20, 3, "");
   build(f, wide);
   assert_int_equal(f->g->fop_bytes, FOP_BYTES);
-  assert_int_equal(f->g->inode_bytes, 20 * (3 * LEAF_INODE + 16) + GI_SLACK_INODE);
-  assert_int_equal(f->g->fd_bytes, 20 * 3 * 16 + GI_SLACK_FD);
+  assert_int_equal(f->g->inode_bytes, 20 * (3 * LEAF_INODE + 16));
+  assert_int_equal(f->g->fd_bytes, 20 * 3 * 16);
   assert_true(share(gi_graph_find(f->g, "leaf-0-0"), gi_graph_find(f->g, "leaf-19-2")));
   check(f->g);
 }
 
-/* A new sibling takes the bytes that its siblings have. */
+/* A new sibling takes the bytes of a fop that its siblings have, and a piece of its own of an inode. */
 static void
 test_new_children_need_no_more_bytes(void **state)
 {
@@ -233,14 +234,14 @@ test_a_subtree_has_its_bytes_when_it_is_used(void **state)
   top_type = "place/spread";
   GI_CLEANUP_FREE char *wide = volume(20, 3, "");
   build(f, wide);
-  assert_int_equal(f->g->inode_bytes, 16 + GI_SLACK_INODE);
-  assert_int_equal(f->g->fd_bytes, GI_SLACK_FD);
+  assert_int_equal(f->g->inode_bytes, 16);
+  assert_int_equal(f->g->fd_bytes, 0);
   struct gi_inode *inode = gi_inode_get(f->g, &gi_gfid_root);
   assert_int_equal(inode->pieces.bytes, 0);
   use(f, inode, "leaf-7-0", 0, 1);
   use(f, inode, "leaf-7-1", 0, 2);
   uint32_t one = inode->pieces.bytes;
-  assert_in_range(one, 3 * LEAF_INODE + 16, 3 * LEAF_INODE + 16 + GI_SLACK_INODE);
+  assert_int_equal(one, 3 * LEAF_INODE + 16);
   use(f, inode, "leaf-19-2", 0, 3);
   assert_int_equal(inode->pieces.bytes, 2 * one);
   use(f, inode, "leaf-7-0", 1, 1);
@@ -307,10 +308,10 @@ test_what_does_not_fit_changes_nothing(void **state)
   struct fixture *f = *state;
   GI_CLEANUP_FREE char *off = volume(1, 2, none), *on = volume(1, 2, big);
   build(f, off);
-  uint32_t used = f->g->fop_used, inode_used = f->g->inode_used;
+  uint32_t used = f->g->fop_used;
   assert_int_equal(change(f, on), 1);
   assert_int_equal(f->g->fop_used, used);
-  assert_int_equal(f->g->inode_used, inode_used);
+  assert_int_equal(f->g->nparts, 0);
   assert_null(gi_graph_find(f->g, "big"));
   assert_int_equal(big_inits, 0);
 }

@@ -18,7 +18,7 @@ void gi_graph_add_parent(struct gi_xlator *child, struct gi_xlator *parent);
 void gi_graph_remove_parent(struct gi_xlator *child, const struct gi_xlator *parent);
 /* Sets x's children as in the node, or those in front of them, and adds x to their parents. */
 void gi_graph_connect(struct gi_graph *g, struct gi_xlator *x, const struct gi_vol_node *n);
-/* graph-place.c: gives translator `x` of node `n` its bytes; those above it in the file have theirs. `apart`: its bytes in a fop are
+/* graph-place.c: gives translator `x` of node `n` its bytes; those above it in the file have theirs. `apart`: its bytes are
  * nobody else's, for others below it have theirs too. */
 void gi_graph_place(struct gi_graph *g, const struct gi_volfile *vf, const struct gi_vol_node *n, struct gi_xlator *x,
                     bool apart);
@@ -26,9 +26,8 @@ void gi_graph_place(struct gi_graph *g, const struct gi_volfile *vf, const struc
 void gi_graph_place_all(struct gi_graph *g);
 /* False: two translators on one path of the file share bytes of a fop. */
 bool gi_graph_paths_hold(const struct gi_graph *g, const struct gi_volfile *vf);
-/* The sizes of parts that are new; whether what was placed in the others fits; takes back all but `keep`. */
-void gi_graph_size_parts(struct gi_graph *g);
-bool gi_graph_parts_fit(const struct gi_graph *g);
+/* From now on objects may have them: nothing more is placed in the parts that there are. Takes back all but `keep`. */
+void gi_graph_settle_parts(struct gi_graph *g);
 void gi_graph_drop_parts(struct gi_graph *g, unsigned keep);
 void gi_graph_override(const struct gi_graph *g, struct gi_volfile *vf);
 

@@ -3,8 +3,8 @@
  * Changing a running graph to a new volfile, all or nothing.
  *
  * Options change in place. A translator with one child that only the new file
- * has is inserted (its bytes come from its room or the slack of fops, inodes and
- * fds, which are zero in those that exist already); one that only the running
+ * has is inserted (its bytes in fops come from its room or the slack, which are
+ * zero in those that exist already); one that only the running
  * graph has is drained (graph-drain.c), taken off the path and parked, to be found
  * again if a later file brings it back. A translator that allows it (children_changed) may get
  * another set of children: whole subtrees appear below it, or leave and are
@@ -32,10 +32,9 @@ struct plan {
   struct gi_volfile *vf;
   struct change *change;
   unsigned nchange;
-  unsigned first_new;                     /* g->count before insertions */
-  uint32_t fop_used, inode_used, fd_used; /* likewise */
-  unsigned nparts;                        /* likewise */
-  struct gi_part *parts;                  /* a copy of them */
+  unsigned first_new; /* g->count before insertions */
+  uint32_t fop_used;  /* likewise */
+  unsigned nparts;    /* likewise */
 };
 
 static bool
@@ -276,13 +275,6 @@ prepare_one(struct change *c, const struct gi_volfile *old, struct gi_error *err
   return 0;
 }
 
-/* Room for the new translators in what exists already. */
-static bool
-fits(const struct gi_graph *g)
-{
-  return g->fop_used <= g->fop_bytes && g->inode_used <= g->inode_bytes && g->fd_used <= g->fd_bytes;
-}
-
 static int
 load_new(struct plan *p, struct gi_error *err)
 {
@@ -312,8 +304,8 @@ place_new(struct plan *p)
 
     gi_graph_place(p->g, p->vf, n, x, !all_new(p, n));
   }
-  gi_graph_size_parts(p->g);
-  return fits(p->g) && gi_graph_parts_fit(p->g) && gi_graph_paths_hold(p->g, p->vf);
+  gi_graph_settle_parts(p->g);
+  return p->g->fop_used <= p->g->fop_bytes && gi_graph_paths_hold(p->g, p->vf);
 }
 
 static int
@@ -380,11 +372,7 @@ rollback(struct plan *p)
     gi_graph_free_xlator(x);
   }
   gi_graph_drop_parts(g, p->nparts);
-  if (p->nparts)
-    memcpy(g->parts, p->parts, p->nparts * sizeof(*p->parts));
   g->fop_used = p->fop_used;
-  g->inode_used = p->inode_used;
-  g->fd_used = p->fd_used;
   for (unsigned i = 0; i < p->nchange; i++) {
     struct change *c = &p->change[i];
 
@@ -395,7 +383,6 @@ rollback(struct plan *p)
     gi_free(c->values);
   }
   gi_free(p->change);
-  gi_free(p->parts);
 }
 
 static void
@@ -526,8 +513,7 @@ commit_edges(struct plan *p)
 int
 gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error *err)
 {
-  struct plan p = {
-      .g = g, .vf = *vf, .first_new = g->count, .fop_used = g->fop_used, .inode_used = g->inode_used, .fd_used = g->fd_used};
+  struct plan p = {.g = g, .vf = *vf, .first_new = g->count, .fop_used = g->fop_used, .nparts = g->nparts};
   int rc;
 
   gi_graph_check(g);
@@ -535,10 +521,6 @@ gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error
   if (!same_topology(&p))
     return 1;
   p.change = gi_zalloc(g->count * sizeof(*p.change));
-  p.nparts = g->nparts;
-  p.parts = gi_zalloc((g->nparts + 1) * sizeof(*p.parts));
-  if (g->nparts)
-    memcpy(p.parts, g->parts, g->nparts * sizeof(*p.parts));
   rc = insert_new(&p, err);
   gi_list_foreach(n, &p.vf->nodes, struct gi_vol_node, link) {
     struct gi_xlator *x = kept(&p, n);
@@ -569,7 +551,6 @@ gi_graph_reconfigure(struct gi_graph *g, struct gi_volfile **vf, struct gi_error
   commit_edges(&p);
   commit_children(&p);
   gi_free(p.change);
-  gi_free(p.parts);
   gi_volfile_free(&old);
   gi_graph_check(g);
   return 0;

@@ -31,7 +31,7 @@ struct gi_ctx {
   int brick_port;         /* --brick-port / listen-port for protocol/server; 0 = from options */
   const char *brick_name; /* --brick-name: the brick's path */
   unsigned
-      side; /* GI_SIDE_CLIENT or GI_SIDE_BRICK: its graphs have room for every layer that a switch may add; 0: only the slack */
+      side; /* GI_SIDE_CLIENT or GI_SIDE_BRICK: its fops have room for every layer that a switch may add; 0: only the slack */
   void (*on_listen)(struct gi_ctx *ctx, int port); /* protocol/server tells the port it got */
   void (*on_ready)(struct gi_ctx *ctx, int err);   /* mount/fuse: the mount serves (0), or never will (errno); at most once */
   void (*on_unmount)(struct gi_ctx *ctx);          /* the FUSE session ended */
@@ -46,24 +46,23 @@ struct gi_ctx {
   struct gi_seen *seen;                     /* what is known of its operations (seen.h), while it has a graph */
 };
 
-/* Room kept in every fop, inode and fd for translators that join the running graph and had none (gi_ctx.side). */
+/* Room kept in every fop for translators that join the running graph and had none (gi_ctx.side). */
 #define GI_SLACK_FOP 256
-#define GI_SLACK_INODE 256
-#define GI_SLACK_FD 512
 
-/* The bytes that the translators below one child of one that branches have in an inode and an fd: a piece of memory of its own, which is
- * there when one of them has used it. */
+/* The bytes that some translators have in an inode and an fd: a piece of memory of its own, which is there when one of them has used it. They
+ * are all below one child of one that branches, or it is one that joined the running graph. */
 struct gi_part {
-  char *child; /* its name */
-  uint32_t inode_used, fd_used, inode_bytes, fd_bytes;
+  char *child; /* its name; NULL: there is none */
+  uint32_t inode_bytes, fd_bytes;
+  bool settled; /* objects may have it */
 };
 
 #define GI_GRAPH_MAGIC 0x1d069a4fu
 
-/* Bytes of a translator of this class that is not in the graph yet. */
+/* Bytes in a fop of a translator of this class that is not in the graph yet. */
 struct gi_room {
   const struct gi_xlator_class *cls;
-  uint32_t fop_offset, inode_offset, fd_offset;
+  uint32_t fop_offset;
   struct gi_xlator *taken; /* by whom; NULL: nobody */
 };
 
@@ -74,10 +73,11 @@ struct gi_graph {
   struct gi_xlator **xlators; /* children before parents; the last is the top of the volfile */
   struct gi_xlator *top;
   struct gi_volfile *volfile;
-  uint32_t fop_bytes, inode_bytes, fd_bytes; /* allocated per fop, inode and fd: what is used at first and the slack */
+  uint32_t inode_bytes, fd_bytes; /* allocated per inode and fd, which may be known on all paths, beside the parts */
+  uint32_t fop_bytes;             /* likewise per fop: what is used at first and the slack */
   /* Taken so far; translators inserted later take from the slack. A fop goes down one path, so translators of which none is above the
-   * other share its bytes. An inode or fd may be known on all paths. */
-  uint32_t fop_used, inode_used, fd_used;
+   * other share its bytes. */
+  uint32_t fop_used;
   unsigned nparts;
   struct gi_part *parts;
   unsigned nrooms;
