@@ -61,6 +61,13 @@ foreign(struct gi_trust *t)
   t->answer_until = 0;
 }
 
+/* t->attr are what our last change left: nothing of ours has begun or ended since. */
+static bool
+left_attributes(const struct gi_trust *t)
+{
+  return t->answer_until && t->answer_seq == t->seq;
+}
+
 /* ---- attributes ---- */
 
 bool
@@ -77,9 +84,12 @@ gi_trust_attributes(const struct gi_trust_order *o, struct gi_trust *t, const st
 
   if (!gi_trust_describes(of, a))
     return GI_TRUST_UNTOLD;
-  t->attr = *a;
-  if (!gi_trust_settled(t, seq)) /* they may be older than what our change left */
+  if (!gi_trust_settled(t, seq)) { /* they may be older than what our change left */
+    if (!left_attributes(t))
+      t->attr = *a;
     return GI_TRUST_UNTOLD;
+  }
+  t->attr = *a;
   if (t->known && S_ISREG(a->mode) && !matches(t, a)) {
     foreign(t);
     verdict = GI_TRUST_FOREIGN;
@@ -119,12 +129,12 @@ gi_trust_touched(struct gi_trust_order *o, struct gi_trust *t)
   t->mixed |= t->inflight > 0;
 }
 
+/* t->attr are what the change left. */
 static void
 remember(const struct gi_trust_order *o, struct gi_trust *t, const struct gi_trust_change *c)
 {
   if (t->stale || !S_ISREG(c->left->mode)) /* a directory changes with its entries */
     return;
-  t->answer = *c->left;
   t->answer_until = c->until;
   t->answer_seq = t->seq;
   t->answer_names = o->names;
@@ -261,10 +271,10 @@ gi_trust_forget(struct gi_trust *t)
 const struct gi_iatt *
 gi_trust_answer(const struct gi_trust_order *o, const struct gi_trust *t, uint64_t now, uint64_t *until)
 {
-  if (!t->answer_until || t->answer_seq != t->seq || t->answer_names != o->names || t->stale || now >= t->answer_until)
+  if (!left_attributes(t) || t->answer_names != o->names || t->stale || now >= t->answer_until)
     return NULL;
   *until = t->answer_until;
-  return &t->answer;
+  return &t->attr;
 }
 
 bool

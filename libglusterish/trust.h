@@ -48,23 +48,22 @@ struct gi_trust_told {
 };
 
 struct gi_trust {
-  struct gi_iatt attr;             /* as last seen */
+  struct gi_iatt attr;             /* as last seen, or as our last change left it … */
+  uint64_t answer_until;           /* … which is good until then, gi_now; 0 = it is not … */
+  uint64_t answer_seq;             /* … while nothing of ours has begun or ended since … */
+  uint64_t answer_names;           /* … and no name */
   struct gi_trust_version version; /* what the bricks hold if only we change it; data that is kept belongs to it */
   bool known;                      /* `version` is set */
   bool emptied;                    /* by us, in a way that does not tell the version it left */
-  uint8_t moved;         /* what has changed, as we know, without being told how: the next attributes are not judged by it */
-  bool stale;            /* somebody else changed it: data that is kept is not to be used after the next open */
-  bool mixed;            /* since none was under way one has ended, or its ctime was moved, while others went on */
-  bool untold;           /* since then one has ended that did not tell what it left */
-  uint32_t inflight;     /* changes of ours under way … */
-  uint32_t deferred;     /* … and of them, those that were answered before they were made (struct gi_reply.early) */
-  uint64_t seq;          /* order.clock when one of them last began or ended */
-  struct gi_iatt answer; /* what our last change left … */
-  uint64_t answer_until; /* … is good until then, gi_now; 0 = none … */
-  uint64_t answer_seq;   /* … while nothing of ours has begun or ended since … */
-  uint64_t answer_names; /* … and no name */
-  uint64_t looked;       /* order.locks of the last lock for which it was looked at */
-  uint64_t judged;       /* order.locks when attributes were last seen that tell whose changes there were */
+  uint8_t moved;     /* what has changed, as we know, without being told how: the next attributes are not judged by it */
+  bool stale;        /* somebody else changed it: data that is kept is not to be used after the next open */
+  bool mixed;        /* since none was under way one has ended, or its ctime was moved, while others went on */
+  bool untold;       /* since then one has ended that did not tell what it left */
+  uint32_t inflight; /* changes of ours under way … */
+  uint32_t deferred; /* … and of them, those that were answered before they were made (struct gi_reply.early) */
+  uint64_t seq;      /* order.clock when one of them last began or ended */
+  uint64_t looked;   /* order.locks of the last lock for which it was looked at */
+  uint64_t judged;   /* order.locks when attributes were last seen that tell whose changes there were */
   struct gi_trust_told found;    /* it, by a name */
   struct gi_trust_told nameless; /* that it has no name any more */
 };
