@@ -41,12 +41,12 @@ struct gi_inode {
   struct gi_graph *graph;
   struct gi_gfid gfid;
   uint32_t mode;          /* S_IFMT bits; 0 while unknown */
+  bool hashed;            /* still found by gfid (gi_inode_drop takes it out) */
   uint64_t nlookup;       /* the FUSE bridge's count; it holds one ref while > 0 */
   struct gi_list fds;     /* struct gi_fd.inode_link: open descriptors */
   struct gi_lru_item lru; /* when refs == 0 */
   struct gi_inode *hash_next;
   struct gi_pieces pieces;
-  bool hashed;                        /* still found by gfid (gi_inode_drop takes it out) */
   _Alignas(16) unsigned char bytes[]; /* every translator's inode_bytes, zeroed */
 };
 

@@ -98,37 +98,37 @@ extern const struct gi_metric bridge_metric_table[];
 /* ---- per inode ---- */
 
 struct node {
-  uint64_t id;              /* 0 = the kernel does not know it */
-  struct gi_inode *inode;   /* back pointer while id != 0 */
-  struct gi_trust trust;    /* what may be believed of it; the kernel's pages belong to that version */
-  bool dirty;               /* written by us and not yet known to be on the bricks */
-  bool early_append;        /* one of the writes answered early and still under way appends */
-  uint64_t early_end;       /* where the last of those ends: what bricks say of the size may be older … */
-  uint64_t early_seq;       /* … if it was asked for before this, when some of them last ended */
-  bool queued;              /* an invalidation is waiting that nobody waits for */
-  bool name_queued;         /* … that of its name */
-  uint32_t dropping;        /* invalidations waiting or with a worker */
-  bool opened;              /* the kernel may have pages */
-  bool no_capability;       /* security.capability is known to be absent */
-  uint8_t asked_capability; /* how often the kernel has asked for that; 2: more than once for all */
-  bool others;              /* somebody else has changed it since the kernel knows it */
-  uint64_t wrote_end;       /* where our last WRITE ended, until the kernel is told attributes; 0: none since then */
-  bool removed;             /* a directory, by us: there may be processes in it */
-  uint32_t naming;          /* a directory: operations of ours under way that change its names */
-  uint64_t shared_until;    /* gi_now; a directory that others change at the same time: the kernel keeps no names of it */
-  bool locked;              /* has had a lock through this mount */
-  bool wrote_locked;        /* kernel write-back: its pages may hold what was written under a lock */
-  bool lazy_times;          /* kernel write-back: times the kernel gave and we have not sent */
-  struct gi_time lazy_mtime, lazy_ctime;
-  bool fresh;          /* made here, and not closed yet; all that was written to it was answered early … */
-  bool fresh_written;  /* … and that is not nothing */
-  struct held *held;   /* times that were set since then, and answered (fuse-held.c); NULL: none */
-  uint64_t attr_until; /* gi_now: so long the kernel may believe its attributes, as all bricks said them … */
-  uint64_t parent_id;  /* where the last LOOKUP found it, to be able to ask the kernel to drop it … */
+  uint64_t id;            /* 0 = the kernel does not know it */
+  struct gi_inode *inode; /* back pointer while id != 0 */
+  struct gi_trust trust;  /* what may be believed of it; the kernel's pages belong to that version */
+  uint64_t early_end;     /* where the last WRITE that was answered early ends: what bricks say of the size may be older … */
+  uint64_t early_seq;     /* … if it was asked for before this, when some of them last ended */
+  uint64_t wrote_end;     /* where our last WRITE ended, until the kernel is told attributes; 0: none since then */
+  uint64_t shared_until;  /* gi_now; a directory that others change at the same time: the kernel keeps no names of it */
+  struct held *held;      /* times that were set since it was made, and answered (fuse-held.c); NULL: none */
+  uint64_t attr_until;    /* gi_now: so long the kernel may believe its attributes, as all bricks said them … */
+  uint64_t parent_id;     /* where the last LOOKUP found it, to be able to ask the kernel to drop it … */
   char *name;
-  struct node *name_next; /* in the same bucket of bridge.names */
-  uint64_t name_until;    /* … and so long, that this name leads to it */
-  struct gi_list lru;     /* bridge.lru, oldest first */
+  struct node *name_next;                /* in the same bucket of bridge.names */
+  uint64_t name_until;                   /* … and so long, that this name leads to it */
+  struct gi_list lru;                    /* bridge.lru, oldest first */
+  struct gi_time lazy_mtime, lazy_ctime; /* kernel write-back: times the kernel gave … */
+  bool lazy_times;                       /* … and we have not sent */
+  bool dirty;                            /* written by us and not yet known to be on the bricks */
+  bool early_append;                     /* one of the writes answered early and still under way appends */
+  bool queued;                           /* an invalidation is waiting that nobody waits for */
+  bool name_queued;                      /* … that of its name */
+  bool opened;                           /* the kernel may have pages */
+  bool no_capability;                    /* security.capability is known to be absent */
+  uint8_t asked_capability;              /* how often the kernel has asked for that; 2: more than once for all */
+  bool others;                           /* somebody else has changed it since the kernel knows it */
+  bool removed;                          /* a directory, by us: there may be processes in it */
+  bool locked;                           /* has had a lock through this mount */
+  bool wrote_locked;                     /* kernel write-back: its pages may hold what was written under a lock */
+  bool fresh;                            /* made here, and not closed yet; all that was written to it was answered early … */
+  bool fresh_written;                    /* … and that is not nothing */
+  uint32_t dropping;                     /* invalidations waiting or with a worker */
+  uint32_t naming;                       /* a directory: operations of ours under way that change its names */
 };
 
 /* ---- per fd ---- */
