@@ -94,6 +94,7 @@ md_finish(struct gi_xlator *x)
   gi_lru_finish(&md->lru);
   GI_ASSERT(md->lru.count == 0);
   gi_dict_unref(&md->keys);
+  gi_dict_unref(&md->absent);
   gi_free(md);
 }
 

@@ -80,7 +80,8 @@ struct md {
     uint64_t turn; /* counts what makes what was sent worthless */
     bool taken;    /* all bricks know the names of the set */
   } care;
-  struct gi_dict *keys; /* the names of the set, as a request asks for them; NULL: none */
+  struct gi_dict *keys;   /* the names of the set, as a request asks for them; NULL: none */
+  struct gi_dict *absent; /* of all that was made here and has no more: no capability */
   struct gi_statfs statfs;
   struct md_age statfs_age;
   bool statfs_good;

@@ -57,6 +57,8 @@ md_make_keys(struct md *md)
   add_list(keys, o->list);
   gi_dict_unref(&md->keys);
   md->keys = keys;
+  if (!md->absent)
+    gi_dict_set_int(gi_dict_writable(&md->absent), CAPABILITY, 0);
 }
 
 bool
@@ -196,6 +198,8 @@ keep_one(struct md *md, struct md_entry *e, const char *name, const struct gi_pa
     return;
   if (value)
     copy_pair(gi_dict_writable(&e->xattrs), value);
+  else if (!e->xattrs && gi_dict_get(md->absent, name))
+    e->xattrs = gi_dict_ref(md->absent);
   else
     gi_dict_set_int(gi_dict_writable(&e->xattrs), name, 0);
   md_entry_settle(md, e);
