@@ -33,7 +33,9 @@ forget_data(struct qr *qr, struct qr_inode *e)
     qr->metrics.unused++;
   }
   e->idle = false;
-  gi_payload_clear(&e->data);
+  gi_payload_clear(&e->content->data);
+  gi_free(e->content);
+  e->content = NULL;
 }
 
 void
@@ -58,7 +60,7 @@ qr_changed(struct qr *qr, struct qr_inode *e)
   if (GI_BROKEN("keep content over a change"))
     return;
   e->changed_seq = ++qr->clock;
-  e->seen = (struct gi_iatt){0};
+  e->seen = (struct qr_version){0};
   qr_drop(qr, e);
 }
 
@@ -73,7 +75,7 @@ qr_drop_all(struct qr *qr)
 /* ---- what attributes say ---- */
 
 static bool
-is_same(const struct gi_iatt *a, const struct gi_iatt *b)
+is_same(const struct gi_iatt *a, const struct qr_version *b)
 {
   return a->size == b->size && a->mtime.sec == b->mtime.sec && a->mtime.nsec == b->mtime.nsec && a->ctime.sec == b->ctime.sec &&
          a->ctime.nsec == b->ctime.nsec;
@@ -93,7 +95,9 @@ qr_learn(struct gi_xlator *x, struct qr_inode *e, const struct qr_fop *f, const 
     return false;
   if (gi_lru_holds(&e->item) && !is_same(a, &e->seen))
     qr_drop(x->private, e);
-  e->seen = *a;
+  e->seen = (struct qr_version){.known = true, .size = a->size, .mtime = a->mtime, .ctime = a->ctime};
+  if (e->content)
+    e->content->stat = *a;
   e->seen_seq = f->seq;
   if (with_data) {
     e->checked_seq = f->seq;
@@ -102,23 +106,25 @@ qr_learn(struct gi_xlator *x, struct qr_inode *e, const struct qr_fop *f, const 
   return true;
 }
 
-/* `data` is the content of the file as `seen` describes it; consumed. */
+/* `data` is the content of the file that has the attributes `a`, the last that were seen; consumed. */
 static void
-keep(struct gi_xlator *x, struct qr_inode *e, struct gi_payload *data)
+keep(struct gi_xlator *x, struct qr_inode *e, const struct gi_iatt *a, struct gi_payload *data)
 {
   struct qr *qr = x->private;
-  GI_ASSERT(gi_iatt_valid(&e->seen) && data->len == e->seen.size && !e->changes);
+  GI_ASSERT(e->seen.known && data->len == e->seen.size && is_same(a, &e->seen) && !e->changes);
   qr_drop(qr, e);
-  e->data = *data;
+  e->content = gi_new(struct qr_content);
+  e->content->data = *data;
+  e->content->stat = *a;
   *data = (struct gi_payload){0};
-  gi_payload_compact(&e->data);
-  gi_lru_add(&qr->lru, &e->item, sizeof(*e) + gi_payload_pinned(&e->data));
+  gi_payload_compact(&e->content->data);
+  gi_lru_add(&qr->lru, &e->item, sizeof(*e->content) + gi_payload_pinned(&e->content->data));
 }
 
 static bool
 may_keep(const struct gi_xlator *x, const struct qr_inode *e, const struct qr_fop *f, size_t len)
 {
-  return !x->draining && !e->unsure && is_undisturbed(x, e, f) && gi_iatt_valid(&e->seen) && e->seen.size == len &&
+  return !x->draining && !e->unsure && is_undisturbed(x, e, f) && e->seen.known && e->seen.size == len &&
          len <= qr_opts(x)->max_file_size;
 }
 
@@ -175,7 +181,7 @@ qr_size_wanted(const struct gi_xlator *x, const struct qr_inode *e)
     return 0;
   /* Only bricks that wait until we have heard of a change let an open go by what the kernel has. */
   bool kept = e && e->paged && gi_promise_lease(x->graph);
-  return e && (e->unsure || e->changes || e->unwanted || kept || (gi_iatt_valid(&e->seen) && e->seen.size > max)) ? 0 : max;
+  return e && (e->unsure || e->changes || e->unwanted || kept || (e->seen.known && e->seen.size > max)) ? 0 : max;
 }
 
 void
@@ -184,7 +190,7 @@ qr_ask_for_content(struct gi_fop *fop, uint64_t max, const struct qr_inode *e)
   struct gi_dict *xdata = gi_fop_xdata(fop);
   gi_dict_set_uint(xdata, GI_CONTENT_KEY, max);
   if (e && gi_lru_holds(&e->item))
-    gi_dict_set_iatt(xdata, GI_CONTENT_STAT_KEY, &e->seen);
+    gi_dict_set_iatt(xdata, GI_CONTENT_STAT_KEY, &e->content->stat);
 }
 
 /* ---- taking ---- */
@@ -207,7 +213,7 @@ qr_take_content(struct gi_xlator *x, struct gi_fop *fop, struct qr_fop *f)
   if (!gi_dict_get_bin(fop->rsp.xdata, GI_CONTENT_KEY, &bytes, &len) || !may_keep(x, f->e, f, len))
     return;
   gi_payload_add_copy(&data, bytes, len);
-  keep(x, f->e, &data);
+  keep(x, f->e, stat->iatt, &data);
   f->e->idle = true;
   qr->metrics.fetched++;
   qr->metrics.ahead += f->ahead;
@@ -224,10 +230,10 @@ qr_take_read(struct gi_xlator *x, struct gi_fop *fop, struct qr_fop *f)
   struct gi_payload data = {0};
   if (fop->rsp.ret < 0 || !gi_iatt_valid(a))
     return;
-  bool bracketed = gi_iatt_valid(&e->seen) && is_same(a, &e->seen) && e->seen_seq < f->seq;
+  bool bracketed = e->seen.known && is_same(a, &e->seen) && e->seen_seq < f->seq;
   if (!qr_learn(x, e, f, a, true) || !bracketed || fop->args.offset != 0 || gi_lru_holds(&e->item) ||
       !may_keep(x, e, f, fop->rsp.payload.len))
     return;
   gi_payload_append(&data, &fop->rsp.payload);
-  keep(x, e, &data);
+  keep(x, e, a, &data);
 }

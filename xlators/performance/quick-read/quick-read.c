@@ -74,12 +74,13 @@ answers(const struct gi_xlator *x, const struct qr_inode *e, const struct gi_fop
 static enum gi_verdict
 answer_read(struct gi_fop *fop, const struct qr_inode *e)
 {
-  uint64_t size = e->data.len, from = fop->args.offset < size ? fop->args.offset : size;
+  const struct qr_content *c = e->content;
+  uint64_t size = c->data.len, from = fop->args.offset < size ? fop->args.offset : size;
   uint64_t len = fop->args.size < size - from ? fop->args.size : size - from;
   GI_ASSERT(e->seen.size == size);
   if (len)
-    gi_payload_slice(&e->data, from, len, &fop->rsp.payload);
-  fop->rsp.stat = e->seen;
+    gi_payload_slice(&c->data, from, len, &fop->rsp.payload);
+  fop->rsp.stat = c->stat;
   fop->rsp.asked = e->checked_ns;
   gi_fop_ok(fop, (int)len);
   if (from + len >= size)

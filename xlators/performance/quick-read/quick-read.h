@@ -33,12 +33,23 @@ struct qr {
   } metrics;
 };
 
-struct qr_inode {
-  struct gi_lru_item item; /* on the list while `data` is the content */
+struct qr_content {
   struct gi_payload data;
-  struct gi_iatt seen;  /* attributes as last seen, those of the content if there is any; invalid: something changed since */
-  uint64_t seen_seq;    /* when the question was asked that they answer */
-  uint64_t checked_seq; /* when it was asked from whom the data comes whether this is the content */
+  struct gi_iatt stat; /* as last seen */
+};
+
+struct qr_version {
+  bool known;
+  uint64_t size;
+  struct gi_time mtime, ctime;
+};
+
+struct qr_inode {
+  struct gi_lru_item item;    /* on the list while there is content */
+  struct qr_content *content; /* NULL: there is none */
+  struct qr_version seen;     /* last, that of the content if there is any; not known: something changed since */
+  uint64_t seen_seq;          /* when the question was asked that they answer */
+  uint64_t checked_seq;       /* when it was asked from whom the data comes whether this is the content */
   uint64_t checked_ns;
   uint64_t changed_seq; /* of the last change that we saw begin or end */
   uint32_t changes;     /* of ours under way, those among them that were answered early … */
