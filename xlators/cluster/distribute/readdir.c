@@ -184,7 +184,7 @@ open_second(struct listing *l)
   struct gi_fop *h;
   int err;
 
-  if (!is_again(l) || (df->second && df->second[l->set]))
+  if (!is_again(l) || (df->second && df->second[l->place]))
     return 0;
   fd = gi_fd_new(l->d->x->graph, l->fop->fd->inode, O_RDONLY | O_DIRECTORY, l->fop->caller.pid);
   fd->directory = true;
@@ -339,23 +339,25 @@ is_linkto(struct listing *l, const struct gi_dirent *e)
 }
 
 /* Its file is elsewhere: where the listing comes yet, or has told of it; if not, all is listed again up to here, and a lookup finds it. */
+static void
+met_linkto(struct listing *l, const struct gi_dirent *e)
+{
+  di_told_met(&l->df->told, e->name, e->name_len);
+  if (l->df->shown <= l->place)
+    l->df->shown = (uint8_t)(l->place + 1);
+}
+
+/* Whether nobody has told of it, and it is a file, or a linkto file whose file a lookup finds wherever that is. */
 static bool
-met_linkto(struct listing *l, struct gi_dirent *e)
+found_again(struct listing *l, struct gi_dirent *e)
 {
   struct gi_iatt stat;
   int child;
 
-  if (!is_again(l)) {
-    di_told_met(&l->df->told, e->name, e->name_len);
-    if (l->df->shown <= l->place)
-      l->df->shown = (uint8_t)(l->place + 1);
-    return false;
-  }
   if (di_told_has(&l->df->told, e->name, e->name_len) || !resolve(l, e, &child, &stat) || child < 0)
     return false;
   e->type = (uint32_t)(stat.mode & S_IFMT) >> 12;
-  memset(&e->stat, 0, sizeof(e->stat)); /* these, and its keys, are the linkto file's */
-  gi_dict_unref(&e->xdata);
+  e->ino = stat.ino;
   return true;
 }
 
@@ -367,8 +369,15 @@ wanted(struct listing *l, struct gi_dirent *e)
 
   if (dir)
     return !is_again(l) && is_due(l, e) && !told_of_dir(l, e);
-  if (is_linkto(l, e) ? l->err || !met_linkto(l, e) : !is_due(l, e))
+  if (is_again(l)) {
+    if (!found_again(l, e))
+      return false;
+  } else if (is_linkto(l, e)) {
+    met_linkto(l, e);
     return false;
+  } else if (!is_due(l, e)) {
+    return false;
+  }
   return di_told_name(&l->df->told, e->name, e->name_len, l->leaf) == l->leaf;
 }
 
@@ -416,7 +425,8 @@ renew(struct listing *l)
   return di_is_gone(err) ? 0 : err; /* who has a removed directory open lists it still */
 }
 
-/* Asks for what follows; *end: nothing does. 0 or errno. */
+/* Asks for what follows, and for names alone of what is listed again: nearly all were told, and what they are costs a brick ten times as much. *end:
+ * nothing does. 0 or errno. */
 static int
 list_some(struct listing *l, bool *end)
 {
@@ -428,7 +438,7 @@ list_some(struct listing *l, bool *end)
     err = renew(l);
   if (err)
     return *end ? 0 : err;
-  h = gi_fop_helper(l->fop, GI_FOP_READDIRP);
+  h = gi_fop_helper(l->fop, is_again(l) ? GI_FOP_READDIR : GI_FOP_READDIRP);
   gi_fop_set_fd(h, fd_of(l));
   GI_ASSERT(l->d->n > 1 && l->set < l->d->n);
   h->args.size = l->fop->args.size;
