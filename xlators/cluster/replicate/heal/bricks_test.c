@@ -278,6 +278,28 @@ a_brick_goes_away_in_the_middle(void **state)
   yard_free(y);
 }
 
+/* Who reaches the healed name and the copy that its source accuses reads neither. */
+static void
+what_is_made_accuses_whom_its_source_accuses(void **state)
+{
+  static const int32_t missed[REP_TYPES] = {[REP_DATA] = 1, [REP_META] = 2};
+
+  (void)state;
+  YARD_NEW(y, NULL);
+  yard_down(y, 2);
+  yard_create(y, "f", "new");
+  yard_set_mark(y, 0, "f", 1, missed);
+  yard_up(y, 2);
+  yard_heal_entry(y, "");
+  assert_true(yard_has(y, 2, "f"));
+  assert_int_equal(yard_mark(y, 2, "f", 1, REP_DATA), 1);
+  assert_int_equal(yard_mark(y, 2, "f", 1, REP_META), 2);
+  assert_int_equal(yard_heal(y), 0);
+  yard_same(y, true);
+  yard_no_marks(y);
+  yard_free(y);
+}
+
 int
 main(void)
 {
@@ -289,6 +311,7 @@ main(void)
       cmocka_unit_test(healers_do_not_meet),
       cmocka_unit_test(several_blocks_at_once),
       cmocka_unit_test(a_brick_goes_away_in_the_middle),
+      cmocka_unit_test(what_is_made_accuses_whom_its_source_accuses),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,6 +190,34 @@ mark_missing(struct rep_name *n, const struct making *m, uint32_t on)
   return -EIO;
 }
 
+static bool
+is_accused(const struct rep_name *n, const struct making *m, enum rep_type type, unsigned j)
+{
+  rep_foreach(i, m->owners) if (i != j && n->view.pending[type][i][j]) return true;
+  return false;
+}
+
+/* What good owners hold against the others the new object holds against them, too: who reaches it and one of them, and no good one, would take what that
+ * has for good, as it has marked the new one as missing. */
+static void
+add_accusations(const struct rep_name *n, const struct making *m, struct gi_dict *xdata)
+{
+  rep_foreach(j, m->owners)
+  {
+    int32_t slot[REP_TYPES] = {0};
+    bool any = false;
+
+    for (enum rep_type type = 0; type < REP_TYPES; type++)
+      rep_foreach(i, m->owners) if (i != j && n->view.pending[type][i][j] && !is_accused(n, m, type, (unsigned)i))
+      {
+        slot[type] = n->view.pending[type][i][j];
+        any = true;
+      }
+    if (any)
+      rep_marks_set(xdata, n->h->rep->pending_key[j], slot);
+  }
+}
+
 static int
 make_directory(struct rep_name *n, const struct making *m, uint32_t on)
 {
@@ -197,6 +225,7 @@ make_directory(struct rep_name *n, const struct making *m, uint32_t on)
 
   fop->args.mode = m->st->mode & 07777;
   gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", &m->st->gfid);
+  add_accusations(n, m, gi_fop_xdata(fop));
   return run_on(n, fop, on, &m->st->gfid);
 }
 
@@ -311,6 +340,7 @@ make_symlink(struct rep_name *n, const struct making *m, uint32_t on)
   fop->args.link = gi_fop_strdup(fop, read->rsp.link, strlen(read->rsp.link));
   gi_fop_unref(read);
   gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", &m->st->gfid);
+  add_accusations(n, m, gi_fop_xdata(fop));
   return run_on(n, fop, on, &m->st->gfid);
 }
 
@@ -356,7 +386,9 @@ make_node(struct rep_name *n, const struct making *m, uint32_t on)
   fop->args.rdev = m->st->rdev;
   gi_dict_set_gfid(gi_fop_xdata(fop), "gfid-req", &m->st->gfid);
   gi_dict_set_int(gi_fop_xdata(fop), "glusterfs-internal-fop", 1);
-  if (rep_may_be_linkto(m->st) && !(on & m->known)) /* what is linked keeps its own until it is healed */
+  if (!(on & m->known)) /* what is linked keeps its own until it is healed */
+    add_accusations(n, m, gi_fop_xdata(fop));
+  if (rep_may_be_linkto(m->st) && !(on & m->known))
     add_linkto(n, m, gi_fop_xdata(fop));
   rep_heal_fan(n->h, fop, on, &fan);
   err = note_replies(n, &fan, &m->st->gfid);
