@@ -17,6 +17,10 @@ posix_key_is_xattr(const char *key)
 bool
 posix_key_internal(const char *key)
 {
+  static const char counters[] = "trusted.afr."; /* most of what is asked about */
+
+  if (strncmp(key, counters, sizeof(counters) - 1) == 0)
+    return false;
   return strcmp(key, KEY_GFID) == 0 || strcmp(key, KEY_VOLUME_ID) == 0 || strcmp(key, KEY_MDATA) == 0 ||
          strncmp(key, KEY_GFID2PATH, sizeof(KEY_GFID2PATH) - 1) == 0 || strncmp(key, KEY_PGFID, sizeof(KEY_PGFID) - 1) == 0;
 }

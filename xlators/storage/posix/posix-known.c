@@ -261,8 +261,14 @@ static void
 add(struct posix_known *k, const char *name, uint8_t what, const void *value)
 {
   size_t n = strlen(name) + 1, bytes = what < VALUE_MAX ? what : 0;
+  char *old = find(k, name);
   GI_ASSERT(k->since && k->used <= NAMES_MAX && (what < VALUE_MAX || what >= IS_THERE));
 
+  if (old && (uint8_t)*old == what) {
+    if (bytes)
+      memcpy(old + 1, value, bytes);
+    return;
+  }
   drop(k, name);
   if (k->used + n + 1 + bytes > NAMES_MAX) {
     posix_known_forget(k);
@@ -281,7 +287,9 @@ posix_known_put(struct posix_known *k, const char *name, const void *value, ssiz
 {
   if (!k || !k->since || posix_key_internal(name))
     return;
-  if (len < 0)
+  if (len < 0 && is_known_absent(k, name))
+    drop(k, name);
+  else if (len < 0)
     add(k, name, IS_ABSENT, NULL);
   else if (len > 0 && len < VALUE_MAX && strncmp(name, "trusted.", 8) == 0)
     add(k, name, (uint8_t)len, value);

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE 1
 #endif
 #include "xlators/storage/posix/posix-fixture.h"
+#include "xlators/storage/posix/posix.h"
 
 #include "libglusterish/probe.h"
 
@@ -245,6 +246,32 @@ what_is_left_after_writing_is_known(void **state)
   brick_free(b);
 }
 
+/* A counter that changes is kept where it was, and what a new file is known not to have is not listed. */
+static void
+counters_that_come_and_go_take_one_place(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_gfid(b);
+  const struct posix_known *k;
+  struct gi_fd *fd;
+  uint32_t before;
+
+  (void)state;
+  assert_ok(brick_create(b, ROOT, "f", &g, &fd));
+  k = &((const struct posix_inode *)gi_inode_private(fd->inode, b->s->x))->known;
+  before = k->used;
+  for (unsigned i = 0; i < 3; i++) {
+    add_open(b, fd, DIRTY, one);
+    add_open(b, fd, PENDING, zero);
+    add_open(b, fd, DIRTY, less);
+    if (on_reactor(b))
+      assert_int_equal(k->used, before + sizeof(DIRTY) + 1 + sizeof(one));
+  }
+  gi_fd_unref(&fd);
+  assert_found(b, "f", &g, zero, NULL);
+  brick_free(b);
+}
+
 /* Most changes begin with a look, so what is known outlives them, however late they come. */
 static void
 what_is_looked_at_before_a_change_stays_known(void **state)
@@ -409,6 +436,7 @@ main(void)
       cmocka_unit_test(changes_before_our_own_show_after_a_second),
       cmocka_unit_test(what_is_too_much_is_asked_for),
       cmocka_unit_test(what_is_left_after_writing_is_known),
+      cmocka_unit_test(counters_that_come_and_go_take_one_place),
       cmocka_unit_test(what_is_looked_at_before_a_change_stays_known),
       cmocka_unit_test(what_was_looked_at_long_ago_is_asked_for_again),
       cmocka_unit_test(a_number_is_not_that_of_who_had_it_before),
