@@ -373,7 +373,8 @@ test_what_a_rename_replaces_goes_last(void **state)
       {1, "s0", "r0 s0 u0", EIO, false},
       {1, "s1", "r0 s0 r1 s1", EIO, true},
       {1, "r0", "r0 u0", EIO, false},
-      {1, "r0 u0", "r0 u0", EIO, true}, /* one copy may have the further name */
+      {1, "r0 u0", "r0 u0", EIO, true},    /* one copy may have the further name */
+      {1, "r1", "r0 s0 r1 u1", EIO, true}, /* or the linkto file */
   };
 
   for (size_t i = 0; i < GI_ARRAY_LEN(cases); i++) {

@@ -327,10 +327,13 @@ move_over_other(struct moving *m)
   if (GI_BROKEN("end a rename in the middle"))
     return 0;
   err = di_dir_sync(m->d, m->fop, &m->fop->loc2, at); /* the exchange may be what removes the other one */
-  if (!err)
-    err = exchange_linkto(m);
   if (err) {
     take_back_name(m, err);
+    return err;
+  }
+  err = exchange_linkto(m);
+  if (err) { /* some copies may have done it: a lookup that finds the note sees */
+    m->left = true;
     return err;
   }
   err = make_durable(m, m->dst_hashed);
