@@ -111,6 +111,10 @@ told(struct sim_kept *k, const struct gi_invalidation *inv)
     sim_kept_drop(k, to, name);
   if (inv->flags & UPCALL_NAME)
     object_lost_name(k, &inv->gfid);
+  if (inv->flags & (GI_UPCALL_FORGET | GI_UPCALL_LOOK_AGAIN)) /* of a directory: of no name it is told any more */
+    gi_list_foreach_safe(n, &k->names, struct kept_name, link)
+      if (gi_gfid_equal(&n->dir, &inv->gfid))
+        drop(n);
   k->clock++;
 }
 

@@ -397,8 +397,10 @@ sim_op_truncate(struct sim_client *c, struct gi_fd *fd, uint64_t size)
 
 /* ---- directories ---- */
 
+/* The kernel keeps the names of a listing for as long as all bricks have promised to tell of the directory's since it was opened, at `asked`,
+ * if nobody has told of anything since then. */
 static int
-list_some(struct sim_client *c, struct gi_fd *fd, size_t bytes, uint64_t *offset,
+list_some(struct sim_client *c, struct gi_fd *fd, size_t bytes, uint64_t *offset, uint64_t asked, uint64_t clock,
           void (*fn)(void *arg, const struct gi_dirent *e), void *arg)
 {
   struct gi_fop *fop = op_new(c, GI_FOP_READDIRP);
@@ -409,8 +411,11 @@ list_some(struct sim_client *c, struct gi_fd *fd, size_t bytes, uint64_t *offset
   const struct gi_dirents *d = &fop->rsp.entries;
   for (uint32_t i = 0; ret >= 0 && i < d->count; i++) {
     *offset = d->entry[i].off;
-    if (strcmp(d->entry[i].name, ".") != 0 && strcmp(d->entry[i].name, "..") != 0)
-      fn(arg, &d->entry[i]);
+    if (strcmp(d->entry[i].name, ".") == 0 || strcmp(d->entry[i].name, "..") == 0)
+      continue;
+    if (gi_iatt_valid(&d->entry[i].stat) && !gi_gfid_is_none(&d->entry[i].stat.gfid))
+      sim_kept_put(&c->kept, c->top, fd->inode, d->entry[i].name, &d->entry[i].stat, asked, clock);
+    fn(arg, &d->entry[i]);
   }
   ret = ret < 0 ? ret : (int)d->count;
   gi_fop_unref(fop);
@@ -429,11 +434,11 @@ sim_op_list_slowly(struct sim_client *c, struct gi_inode *dir, size_t bytes, uin
 {
   struct gi_fop *fop = op_new(c, GI_FOP_OPENDIR);
   struct gi_fd *fd = gi_fd_new(c->top->graph, dir, O_RDONLY | O_DIRECTORY, fop->caller.pid);
-  uint64_t offset = 0;
+  uint64_t offset = 0, asked = gi_now(c->top->reactor), clock = c->kept.clock;
   fd->directory = true;
   gi_fop_set_fd(fop, fd);
   int ret = op_end(c, fop);
-  while (ret >= 0 && (ret = list_some(c, fd, bytes, &offset, fn, arg)) > 0)
+  while (ret >= 0 && (ret = list_some(c, fd, bytes, &offset, asked, clock, fn, arg)) > 0)
     if (pause_ns)
       sim_op_pause(c, pause_ns);
   gi_fd_unref(&fd);

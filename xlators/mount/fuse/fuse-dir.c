@@ -5,6 +5,8 @@
  */
 #include "fuse-internal.h"
 
+#include "libglusterish/promise.h"
+
 #include <dirent.h>
 
 #define LIST_MAX (128u << 10) /* what a brick returns at most, bytes (wire.md 3.10) */
@@ -22,6 +24,8 @@ opendir_done(struct gi_fop *fop, void *arg)
   } else {
     handle_of(b, fop->fd)->gone = fop->rsp.ret < 0;
     handle_open(b, fop->fd);
+    if (fop->rsp.ret >= 0 && gi_promise_lease(b->x->graph))
+      handle_of(b, fop->fd)->names_until = gi_now(x->reactor) + ns_of(seconds_left(b, fop, b->entry_timeout));
     fi.fh = handle_of(b, fop->fd)->id;
     if (reply_result(b, fuse_reply_open(op->req, &fi)) != 0)
       handle_close(b, fop->fd);
@@ -42,6 +46,7 @@ do_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
   struct gi_fd *fd = gi_fd_new(b->x->graph, inode, O_RDONLY | O_DIRECTORY, fop->caller.pid);
 
   fd->directory = true;
+  handle_of(b, fd)->news = node_news(b, inode);
   gi_fop_set_fd(fop, fd);
   gi_fd_unref(&fd);
   op_submit(b, fop, opendir_done);
@@ -66,8 +71,10 @@ entry_ino(struct bridge *b, const struct gi_inode *dir, const struct gi_dirent *
 
 /* An entry without attributes gets no node: the kernel then looks it up. */
 static struct gi_inode *
-plus_entry(struct bridge *b, const struct gi_inode *dir, struct gi_dirent *d, uint64_t seq, struct fuse_entry_param *e)
+plus_entry(struct bridge *b, const struct gi_fd *fd, struct gi_dirent *d, uint64_t seq, struct fuse_entry_param *e)
 {
+  const struct gi_inode *dir = fd->inode;
+
   memset(e, 0, sizeof(*e));
   if (gi_dirent_is_dot(d) || !gi_iatt_valid(&d->stat) || gi_gfid_is_none(&d->stat.gfid)) {
     e->attr.st_ino = entry_ino(b, dir, d);
@@ -79,13 +86,13 @@ plus_entry(struct bridge *b, const struct gi_inode *dir, struct gi_dirent *d, ui
 
   node_attributes(b, inode, &d->stat, seq);
   node_entry(b, inode, &d->stat, e);
-  node_entry_listed(b, inode, dir, d->name, e);
+  node_entry_listed(b, inode, fd, d->name, e);
   node_entry_in(b, dir, e);
   return inode;
 }
 
 struct listing {
-  const struct gi_inode *dir;
+  const struct gi_fd *fd;
   char *buf;
   size_t used, size;
   struct gi_inode **inode; /* one per entry, NULL where none is counted */
@@ -98,7 +105,7 @@ struct listing {
 static bool
 add_plain(struct bridge *b, fuse_req_t req, struct listing *l, struct gi_dirent *d)
 {
-  struct stat st = {.st_ino = entry_ino(b, l->dir, d), .st_mode = DTTOIF(d->type)};
+  struct stat st = {.st_ino = entry_ino(b, l->fd->inode, d), .st_mode = DTTOIF(d->type)};
   size_t n = fuse_add_direntry(req, l->buf + l->used, l->size - l->used, d->name, &st, (off_t)d->off);
 
   if (n > l->size - l->used)
@@ -121,7 +128,7 @@ static bool
 add_plus(struct bridge *b, fuse_req_t req, struct listing *l, struct gi_dirent *d)
 {
   struct fuse_entry_param e;
-  struct gi_inode *inode = plus_entry(b, l->dir, d, l->seq, &e);
+  struct gi_inode *inode = plus_entry(b, l->fd, d, l->seq, &e);
   size_t n = fuse_add_direntry_plus(req, l->buf + l->used, l->size - l->used, d->name, &e, (off_t)d->off);
 
   if (n > l->size - l->used) {
@@ -148,6 +155,7 @@ count_listing(struct bridge *b, struct gi_fop *fop, struct listing *l, bool arri
       continue;
     if (arrived) {
       node_named(b, inode, fop->fd->inode, l->name[i]);
+      node_listed(b, inode, fop->fd);
       node_count(b, inode);
     } else {
       node_uncount(b, inode);
@@ -161,7 +169,7 @@ reply_listing(struct bridge *b, struct gi_fop *fop)
 {
   struct op *op = op_of(b, fop);
   const struct gi_dirents *entries = &fop->rsp.entries;
-  struct listing l = {.dir = fop->fd->inode, .size = op->size, .buf = gi_alloc(op->size ? op->size : 1), .seq = op->seq};
+  struct listing l = {.fd = fop->fd, .size = op->size, .buf = gi_alloc(op->size ? op->size : 1), .seq = op->seq};
 
   if (op->plus) {
     l.inode = gi_zalloc((entries->count + 1) * sizeof(*l.inode));

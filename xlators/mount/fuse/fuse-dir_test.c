@@ -129,11 +129,11 @@ fill_changed(struct gi_fop *fop, void *arg)
   fop->rsp.post.ctime.nsec++;
 }
 
-/* Asserts how many seconds the name "f" of the root and its attributes are good for, in a listing. */
+/* Asserts how many seconds the name "f" of the root and its attributes are good for, in a listing by that handle. */
 static void
-listed_for(struct rig *r, const struct gi_iatt *st, unsigned name, unsigned attributes)
+listed_by_for(struct rig *r, uint64_t fh, const struct gi_iatt *st, unsigned name, unsigned attributes)
 {
-  struct fuse_read_in in = {.fh = open_root(r), .size = 4096};
+  struct fuse_read_in in = {.fh = fh, .size = 4096};
   struct gi_iatt shown = *st;
   const struct fuse_entry_out *out;
 
@@ -142,6 +142,12 @@ listed_for(struct rig *r, const struct gi_iatt *st, unsigned name, unsigned attr
   out = &((const struct fuse_direntplus *)body(r))->entry_out;
   assert_int_equal(seconds(out->entry_valid, out->entry_valid_nsec), name);
   assert_int_equal(seconds(out->attr_valid, out->attr_valid_nsec), attributes);
+}
+
+static void
+listed_for(struct rig *r, const struct gi_iatt *st, unsigned name, unsigned attributes)
+{
+  listed_by_for(r, open_root(r), st, name, attributes);
 }
 
 static struct rig *
@@ -162,33 +168,63 @@ test_a_listing_takes_no_promise_away(void **state)
   struct fuse_setattr_in mode = {.valid = FATTR_MODE, .mode = 0644};
   uint64_t id;
 
-  listed_for(r, &st, 1, 1); /* nobody but that brick has said anything */
+  listed_for(r, &st, 20, 1); /* all bricks tell of the names, but nobody else has said what it is like */
   id = lookup(r, "f", &file_a);
   listed_for(r, &st, 20, 20);
   fake_wait(r->s, 600 * GI_NSEC_PER_MSEC);
-  listed_for(r, &st, 19, 19);
-  listed_for(r, &other, 1, 1); /* another file */
+  listed_for(r, &st, 20, 19);
+  listed_for(r, &other, 20, 1); /* another file */
   st.ctime.nsec++;
-  listed_for(r, &st, 19, 1); /* the same, with other attributes */
-  listed_for(r, &st, 19, 1);
+  listed_for(r, &st, 20, 1); /* the same, with other attributes */
+  listed_for(r, &st, 20, 1);
   fake_script(r->s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = fill_changed, .arg = &st});
   assert_int_equal(reply(r, request(r, FUSE_SETATTR, id, &mode, sizeof(mode))), 0);
   st.ctime.nsec++;
-  listed_for(r, &st, 19, 20);
+  listed_for(r, &st, 20, 20);
   rig_free(r);
 }
 
-/* By another name, to which no promise belongs. */
+/* By another name, to which no promise belongs, in a directory whose bricks have told of something since it was opened. */
 static void
 test_a_listing_of_another_name(void **state)
 {
   struct rig *r = rig_of_strict();
   struct gi_iatt st = iatt_of(0xaa, S_IFREG | 0644);
+  struct gi_invalidation news = {.gfid = iatt_of(0xbb, 0).gfid, .flags = GI_UPCALL_TIMES};
+  uint64_t fh = open_root(r);
 
+  fake_event(r->s, 0, GI_EVENT_INVALIDATE, &news);
   lookup(r, "g", &file_a);
-  listed_for(r, &st, 1, 20);
+  listed_by_for(r, fh, &st, 1, 20);
   lookup(r, "f", &file_a);
-  listed_for(r, &st, 20, 20);
+  listed_by_for(r, fh, &st, 20, 20);
+  rig_free(r);
+}
+
+/* A name of a listing is good for as long as the bricks have promised to tell of its directory's names since that was opened. */
+static void
+test_names_of_a_listing(void **state)
+{
+  struct rig *r = rig_of_strict();
+  struct gi_iatt st = iatt_of(0xaa, S_IFREG | 0644), sub = iatt_of(0xcc, S_IFDIR | 0755);
+  struct gi_invalidation forget = {.gfid = gi_gfid_root, .flags = GI_UPCALL_FORGET};
+  uint64_t fh = open_root(r);
+  unsigned before;
+
+  fake_wait(r->s, 5600 * GI_NSEC_PER_MSEC);
+  listed_by_for(r, fh, &st, 14, 1);
+  listed_by_for(r, fh, &sub, 1, 1); /* which copy of a directory may be listed its name does not tell */
+  listed_by_for(r, fh, &st, 14, 1);
+  before = r->notifications;
+  fake_event(r->s, 0, GI_EVENT_INVALIDATE, &forget); /* the brick tells no more, or does not say of which names */
+  wait_notifications(r);
+  assert_int_equal(r->notifications, before + 2); /* the attributes of the directory, and the name */
+  listed_by_for(r, fh, &st, 1, 1);
+  listed_for(r, &st, 20, 1);
+  rig_free(r);
+  r = rig_new(NULL);
+  gi_promise_made(r->s->x->children[0], (struct gi_promised){.seconds = 60}); /* nobody waits for us */
+  listed_for(r, &st, 1, 1);
   rig_free(r);
 }
 
@@ -207,14 +243,14 @@ test_a_listing_after_a_promise(void **state)
   listed_for(r, &st, 20, 1);
   fake_event(r->s, 0, GI_EVENT_INVALIDATE, &moved);
   wait_notifications(r);
-  listed_for(r, &st, 1, 1);
+  listed_for(r, &st, 20, 1);
   lookup(r, "f", &file_a);
   listed_for(r, &st, 20, 20);
   gi_promise_made(r->s->x->children[0], (struct gi_promised){.seconds = 0});
   wait_notifications(r);
   listed_for(r, &st, 1, 1);
   gi_promise_made(r->s->x->children[0], (struct gi_promised){.seconds = 60, .strict = true});
-  listed_for(r, &st, 1, 1);
+  listed_for(r, &st, 20, 1);
   rig_free(r);
 }
 
@@ -279,6 +315,7 @@ main(void)
       cmocka_unit_test(test_a_listing_takes_no_promise_away),
       cmocka_unit_test(test_a_listing_of_another_name),
       cmocka_unit_test(test_a_listing_after_a_promise),
+      cmocka_unit_test(test_names_of_a_listing),
       cmocka_unit_test(test_readdir),
   };
 

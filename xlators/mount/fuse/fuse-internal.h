@@ -121,6 +121,7 @@ struct node {
   bool opened;                           /* the kernel may have pages */
   bool no_capability;                    /* security.capability is known to be absent */
   uint8_t asked_capability;              /* how often the kernel has asked for that; 2: more than once for all */
+  bool listed;                           /* a directory: the kernel may believe names of it as a listing told them */
   bool others;                           /* somebody else has changed it since the kernel knows it */
   bool removed;                          /* a directory, by us: there may be processes in it */
   bool locked;                           /* has had a lock through this mount */
@@ -128,7 +129,8 @@ struct node {
   bool fresh;                            /* made here, and not closed yet; all that was written to it was answered early … */
   bool fresh_written;                    /* … and that is not nothing */
   uint32_t dropping;                     /* invalidations waiting or with a worker */
-  uint32_t naming;                       /* a directory: operations of ours under way that change its names */
+  uint32_t naming;                       /* a directory: operations of ours under way that change its names … */
+  uint64_t named;                        /* … counted when they begin and end */
 };
 
 /* ---- per fd ---- */
@@ -137,6 +139,8 @@ struct opener;
 struct handle {
   uint64_t id;
   struct gi_fd *fd;         /* while id is set */
+  uint64_t names_until;     /* of a directory, gi_now: so long all bricks have promised to tell of its names … */
+  uint64_t news;            /* … as node_news said when it was opened */
   struct opener *opener;    /* of a file: the thread that opened it */
   struct gi_list of_opener; /* its files */
   bool dirty;               /* something was written through it since its last flush or fsync */
@@ -271,6 +275,7 @@ struct bridge {
   bool (*delays)(struct bridge *b, struct gi_fop *fop,
                  void (*done)(struct gi_fop *fop, void *x)); /* of op_submit: true if it goes later */
   struct absent_names absent;
+  uint64_t news;        /* moves with what bricks tell, and when they come and go */
   struct gi_list told;  /* struct told: somebody waits until the kernel knows */
   struct gi_list waits; /* struct lock_wait: we wait for locks */
   struct inval_lane inodes_to_drop, names_to_drop;
@@ -416,8 +421,12 @@ void node_entry(struct bridge *b, struct gi_inode *inode, const struct gi_iatt *
 void node_entry_of_all(struct bridge *b, const struct gi_fop *fop,
                        struct fuse_entry_param *e); /* all bricks did it: its timeouts, from when they were asked */
 /* A listing, which one brick answers, shows `inode` as `name` of `dir`: what all bricks have promised of it goes on to count. */
-void node_entry_listed(struct bridge *b, const struct gi_inode *inode, const struct gi_inode *dir, const char *name,
+void node_entry_listed(struct bridge *b, const struct gi_inode *inode, const struct gi_fd *dir, const char *name,
                        struct fuse_entry_param *e);
+/* Moves with whatever may make names of that directory others than bricks have said. */
+uint64_t node_news(const struct bridge *b, const struct gi_inode *dir);
+/* The kernel knows it, by the name by which it was found now, from that listing. */
+void node_listed(struct bridge *b, struct gi_inode *inode, const struct gi_fd *dir);
 /* The kernel was told what all bricks said, for as long as `e` says; its name is known by node_named. */
 void node_promised(struct bridge *b, struct gi_inode *inode, const struct fuse_entry_param *e);
 /* A name in `dir` is about to be told: not for long if others change names there, too. */

@@ -160,7 +160,8 @@ node_release(struct bridge *b, struct node *n)
   n->inode = NULL;
   n->parent_id = 0;
   gi_trust_forget(&n->trust); /* the kernel has dropped its pages */
-  n->locked = n->wrote_locked = n->removed = n->opened = n->name_queued = n->others = n->fresh = n->fresh_written = false;
+  n->locked = n->wrote_locked = n->removed = n->listed = n->opened = n->name_queued = n->others = n->fresh = n->fresh_written =
+      false;
   n->wrote_end = n->shared_until = n->attr_until = n->name_until = 0;
   n->asked_capability = 0;
   b->node_count--;
@@ -434,15 +435,47 @@ extend(const struct bridge *b, double *seconds, uint64_t until, double most)
     *seconds = left;
 }
 
+uint64_t
+node_news(const struct bridge *b, const struct gi_inode *dir)
+{
+  return b->news + node_of(b, dir)->named; /* neither goes back */
+}
+
+/* Until when the kernel may believe that a listing shows what all bricks would say of its names: they promised it when the directory was opened,
+ * and have told of nothing since, nor have we changed any there. 0: it may not. */
+static uint64_t
+names_until(const struct bridge *b, const struct gi_fd *dir)
+{
+  const struct handle *h = handle_of(b, dir);
+  const struct node *d = node_of(b, dir->inode);
+
+  return h->news == node_news(b, dir->inode) && d->naming == 0 && d->shared_until <= gi_now(b->x->reactor) ? h->names_until : 0;
+}
+
 void
-node_entry_listed(struct bridge *b, const struct gi_inode *inode, const struct gi_inode *dir, const char *name,
+node_listed(struct bridge *b, struct gi_inode *inode, const struct gi_fd *dir)
+{
+  struct node *n = node_of(b, inode);
+  uint64_t until = names_until(b, dir);
+
+  if (S_ISDIR(n->trust.attr.mode) || until <= n->name_until)
+    return;
+  n->name_until = until;
+  node_of(b, dir->inode)->listed = true;
+}
+
+void
+node_entry_listed(struct bridge *b, const struct gi_inode *inode, const struct gi_fd *fd, const char *name,
                   struct fuse_entry_param *e)
 {
   const struct node *n = node_of(b, inode);
+  const struct gi_inode *dir = fd->inode;
 
   extend(b, &e->attr_timeout, n->attr_until, b->attr_timeout);
   if (n->name && n->parent_id == id_of(b, dir) && strcmp(n->name, name) == 0)
     extend(b, &e->entry_timeout, n->name_until, b->entry_timeout);
+  if (!S_ISDIR(e->attr.st_mode))
+    extend(b, &e->entry_timeout, names_until(b, fd), b->entry_timeout);
 }
 
 void

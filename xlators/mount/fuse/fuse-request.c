@@ -152,6 +152,7 @@ count_naming(struct bridge *b, struct gi_fop *fop, int by)
     if (at[i]->name && at[i]->parent) {
       GI_ASSERT(by > 0 || node_of(b, at[i]->parent)->naming > 0);
       node_of(b, at[i]->parent)->naming += (uint32_t)by;
+      node_of(b, at[i]->parent)->named++;
       if (by > 0)
         upcall_changing(b, at[i]->parent);
     }

@@ -95,14 +95,30 @@ absent_stop(struct bridge *b)
 
 /* ---- events ---- */
 
+/* Names there have changed, and it is not said which. */
 static void
-directory_changed(struct bridge *b, const struct gi_gfid *gfid)
+drop_listed(struct bridge *b, struct gi_inode *dir)
+{
+  uint64_t id = dir == b->root ? FUSE_ROOT_ID : node_of(b, dir)->id;
+
+  if (!node_of(b, dir)->listed)
+    return;
+  node_of(b, dir)->listed = false;
+  gi_list_foreach(n, &b->lru, struct node, lru)
+    if (n->parent_id == id && n->name_until)
+      inval_name(b, n);
+}
+
+static void
+directory_changed(struct bridge *b, const struct gi_gfid *gfid, bool named)
 {
   struct gi_inode *dir = gi_gfid_is_none(gfid) ? NULL : gi_inode_find(b->x->graph, gfid);
 
   if (!dir)
     return;
   absent_drop_of(b, dir == b->root ? FUSE_ROOT_ID : node_of(b, dir)->id);
+  if (!named)
+    drop_listed(b, dir);
   inval_inode(b, dir, false);
   gi_inode_unref(&dir);
 }
@@ -128,7 +144,7 @@ has_lost_name(const struct node *n, const struct gi_invalidation *inv)
 }
 
 static void
-inode_changed(struct bridge *b, struct gi_inode *inode, const struct gi_invalidation *inv)
+inode_changed(struct bridge *b, struct gi_inode *inode, const struct gi_invalidation *inv, bool named)
 {
   struct node *n = node_of(b, inode);
   bool data = has_changed_data(b, inode, inv);
@@ -140,7 +156,7 @@ inode_changed(struct bridge *b, struct gi_inode *inode, const struct gi_invalida
     gi_trust_broken(&n->trust, data);
   }
   if (S_ISDIR(inode->mode) && (inv->flags & UPCALL_ENTRIES))
-    directory_changed(b, &inode->gfid);
+    directory_changed(b, &inode->gfid, named);
   else
     inval_inode(b, inode, data);
 }
@@ -159,13 +175,14 @@ name_changed(struct bridge *b, const struct gi_invalidation *inv, const char *ke
   gi_inode_unref(&dir);
 }
 
-static void
+static bool
 names_changed(struct bridge *b, const struct gi_invalidation *inv)
 {
   const struct gi_gfid *to = gi_iatt_valid(&inv->parent) ? &inv->parent.gfid : &inv->gfid;
 
   name_changed(b, inv, GI_NAME_KEY, gi_iatt_valid(&inv->old_parent) ? &inv->old_parent.gfid : to);
   name_changed(b, inv, GI_NAME2_KEY, to);
+  return gi_dict_get(inv->xdata, GI_NAME_KEY) && !(inv->flags & (GI_UPCALL_FORGET | GI_UPCALL_LOOK_AGAIN));
 }
 
 /* ---- somebody waits until the kernel knows ---- */
@@ -329,17 +346,20 @@ upcall_event(struct bridge *b, const struct gi_invalidation *inv)
   struct gi_invalidation all = *inv;
   struct gi_inode *inode = gi_gfid_is_none(&inv->gfid) ? NULL : gi_inode_find(b->x->graph, &inv->gfid);
 
+  bool named;
+
   b->m.upcalls++;
   if (inv->flags & ~GI_UPCALL_ALL) /* from the future */
     all.flags |= GI_UPCALL_FORGET;
-  names_changed(b, inv);
+  b->news++;
+  named = names_changed(b, inv);
   if (inode && all.flags)
-    inode_changed(b, inode, &all);
+    inode_changed(b, inode, &all, named);
   gi_inode_unref(&inode);
   if (gi_iatt_valid(&inv->parent))
-    directory_changed(b, &inv->parent.gfid);
+    directory_changed(b, &inv->parent.gfid, named);
   if (gi_iatt_valid(&inv->old_parent) && !gi_gfid_equal(&inv->old_parent.gfid, &inv->parent.gfid))
-    directory_changed(b, &inv->old_parent.gfid);
+    directory_changed(b, &inv->old_parent.gfid, named);
   tell_taken(b, inv);
 }
 
@@ -352,6 +372,7 @@ upcall_missed(struct bridge *b)
 {
   bool attributes = b->attr_timeout > SHORT_S, names = b->entry_timeout > SHORT_S;
 
+  b->news++;
   if (bridge_options(b)->kernel_writeback_cache) /* there are no others */
     return;
   if (b->negative_timeout > SHORT_S)
