@@ -76,7 +76,7 @@ plus_entry(struct bridge *b, const struct gi_fd *fd, struct gi_dirent *d, uint64
   const struct gi_inode *dir = fd->inode;
 
   memset(e, 0, sizeof(*e));
-  if (gi_dirent_is_dot(d) || !gi_iatt_valid(&d->stat) || gi_gfid_is_none(&d->stat.gfid)) {
+  if (gi_dirent_is_dot(d) || !gi_iatt_valid(&d->stat) || gi_gfid_is_none(&d->stat.gfid) || node_too_many(b, &d->stat.gfid)) {
     e->attr.st_ino = entry_ino(b, dir, d);
     e->attr.st_mode = DTTOIF(d->type);
     return NULL;

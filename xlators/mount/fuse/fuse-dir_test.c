@@ -92,6 +92,26 @@ fill_links(struct gi_fop *fop, void *arg)
 }
 
 /* One name of a file still fits, another does not: the kernel has learnt of the file. */
+/* More names than the kernel may know, and an eighth, come without attributes. */
+static void
+test_readdirplus_has_a_bound(void **state)
+{
+  struct rig *r = rig_new("option lru-limit 4\n");
+  struct fuse_read_in in = {.fh = open_root(r), .size = 8192};
+  unsigned n = 10, known = 0;
+
+  for (unsigned i = 0; i < 2; i++) { /* those that it knows come with theirs again */
+    fake_script(r->s, 0, GI_FOP_READDIRP, (struct fake_reply){.fill = fill_entries, .arg = &n});
+    assert_int_equal(reply(r, request(r, FUSE_READDIRPLUS, FUSE_ROOT_ID, &in, sizeof(in))), 0);
+  }
+  for (unsigned i = 0; i < n; i++) {
+    assert_true(lookups_of(r, (uint8_t)(0x40 + i)) == 2 * (i < 4));
+    known += lookups_of(r, (uint8_t)(0x40 + i)) > 0;
+  }
+  assert_int_equal(known, 4);
+  rig_free(r);
+}
+
 static void
 test_readdirplus_of_links(void **state)
 {
@@ -311,6 +331,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_readdirplus),
+      cmocka_unit_test(test_readdirplus_has_a_bound),
       cmocka_unit_test(test_readdirplus_of_links),
       cmocka_unit_test(test_a_listing_takes_no_promise_away),
       cmocka_unit_test(test_a_listing_of_another_name),

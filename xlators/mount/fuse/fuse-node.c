@@ -227,6 +227,21 @@ node_reclaim(void *arg, uint64_t want)
   return given;
 }
 
+bool
+node_too_many(const struct bridge *b, const struct gi_gfid *gfid)
+{
+  uint64_t limit = (uint64_t)bridge_options(b)->lru_limit;
+  struct gi_inode *inode;
+  bool known;
+
+  if (!limit || b->node_count < limit + limit / 8)
+    return false;
+  inode = gi_inode_find(b->x->graph, gfid);
+  known = inode && (inode == b->root || node_of(b, inode)->id);
+  gi_inode_unref(&inode);
+  return !known;
+}
+
 void
 node_count(struct bridge *b, struct gi_inode *inode)
 {
