@@ -64,6 +64,11 @@ within_limit() {
 
 ls "$WORK/m" >/dev/null
 before=$(rss)
+ls -f "$WORK/m/many/d0" >/dev/null
+must "the state is told" dump
+each=$(($(of budget used) / 1001))
+note "a name that the kernel knows takes $each bytes"
+ok "no more than 1700" test "$each" -le 1700
 is "$(find "$WORK/m/many" -type f -newermt 2000-01-01 | wc -l)" $((names / 1000 * 1000)) "a walk sees every file"
 within_limit "after the walk"
 ok "much is read" dd if="$WORK/m/large" of=/dev/null bs=1M status=none
