@@ -604,10 +604,10 @@ test_name_without_a_directory(void **state)
 static void
 test_lru_limit(void **state)
 {
-  struct rig *r = rig_new("option lru-limit 8\n");
+  struct rig *r = rig_new("option lru-limit 16\n");
 
   assert_int_equal(gi_inode_count(r->s->graph).lru_limit, 1);
-  for (uint8_t i = 1; i <= 11; i++) {
+  for (uint8_t i = 1; i <= 19; i++) {
     struct answer a = {i, S_IFREG | 0644, 1, 1};
     char name[8];
 

@@ -92,7 +92,7 @@ fill_links(struct gi_fop *fop, void *arg)
 }
 
 /* One name of a file still fits, another does not: the kernel has learnt of the file. */
-/* More names than the kernel may know, and an eighth, come without attributes. */
+/* More names than the kernel may know, and a sixteenth, come without attributes. */
 static void
 test_readdirplus_has_a_bound(void **state)
 {

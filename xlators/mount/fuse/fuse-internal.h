@@ -425,7 +425,7 @@ void node_entry_listed(struct bridge *b, const struct gi_inode *inode, const str
                        struct fuse_entry_param *e);
 /* Moves with whatever may make names of that directory others than bricks have said. */
 uint64_t node_news(const struct bridge *b, const struct gi_inode *dir);
-/* The kernel knows as many files as it may, and an eighth more, but not this one: a listing does not make it known. */
+/* The kernel knows as many files as it may, and a sixteenth more, but not this one: a listing does not make it known. */
 bool node_too_many(const struct bridge *b, const struct gi_gfid *gfid);
 /* The kernel knows it, by the name by which it was found now, from that listing. */
 void node_listed(struct bridge *b, struct gi_inode *inode, const struct gi_fd *dir);

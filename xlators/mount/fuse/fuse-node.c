@@ -234,7 +234,7 @@ node_too_many(const struct bridge *b, const struct gi_gfid *gfid)
   struct gi_inode *inode;
   bool known;
 
-  if (!limit || b->node_count < limit + limit / 8)
+  if (!limit || b->node_count < limit + limit / 16)
     return false;
   inode = gi_inode_find(b->x->graph, gfid);
   known = inode && (inode == b->root || node_of(b, inode)->id);

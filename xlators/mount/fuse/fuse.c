@@ -166,7 +166,7 @@ static const struct gi_option option_table[] = {
      .level = 2,
      .since = "0.1",
      .text = "Number of files the kernel may keep in mind before it is asked to drop the oldest; 0 = no limit. "
-             "Of those it has dropped an eighth as many are kept in mind."},
+             "Of those it has dropped a sixteenth as many are kept in mind."},
     {.name = "background-qlen",
      .type = GI_OPT_INT,
      .offset = offsetof(struct bridge_options, background_qlen),
@@ -492,8 +492,8 @@ bridge_init(struct gi_xlator *x, struct gi_error *err)
   choose_timeouts(b);
   gi_list_init(&b->lru);
   gi_budget_join(&x->ctx->budget, x->reactor, &b->nodes_user, "kernel-inodes", node_reclaim, b);
-  if (o->lru_limit >= 8)
-    gi_inode_set_lru_limit(x->graph, (uint32_t)(o->lru_limit / 8));
+  if (o->lru_limit >= 16)
+    gi_inode_set_lru_limit(x->graph, (uint32_t)(o->lru_limit / 16));
   opener_table_init(&b->openers);
   gi_list_init(&b->absent.list);
   gi_list_init(&b->told);
