@@ -15,10 +15,15 @@
 #define STATUS_RUNS 1 /* as the management daemon has it */
 #define STATUS_COMPLETED 3
 
+/* One that stutters runs for so long at most, and stands still for so long at most. */
+#define RUNS_NS (20 * SIM_MS)
+#define STANDS_NS (60 * SIM_MS)
+#define STUTTER_PERMILLE 500
+
 struct sim_mover_run {
   struct sim_cluster *c;
-  struct sim_rng rng;
-  struct sim_event next;
+  struct sim_rng rng, pace;
+  struct sim_event next, stutter;
 };
 
 /* ---- what it tells ---- */
@@ -85,11 +90,23 @@ next(void *arg)
   struct sim_mover_run *run = arg;
   struct sim_process *p = run->c->mover;
   uint64_t every = run->c->config.shard ? EVERY_FEW_NS : EVERY_NS;
+  sim_process_thaw(p);
   if (p->state == SIM_DOWN)
     begin(run->c, &run->rng);
   else if (sim_rng_chance(&run->rng, KILL_PERMILLE) || status(run->c).status != STATUS_RUNS)
     sim_process_crash(p, false);
   sim_event_set(run->c->w, &run->next, sim_rng_below(&run->rng, 2 * every));
+}
+
+/* So clients come between any two steps of it. */
+static void
+stutter(void *arg)
+{
+  struct sim_mover_run *run = arg;
+  struct sim_process *p = run->c->mover;
+  bool stood = p->state == SIM_FROZEN;
+  (stood ? sim_process_thaw : sim_process_freeze)(p);
+  sim_event_set(run->c->w, &run->stutter, 1 + sim_rng_below(&run->pace, stood ? RUNS_NS : STANDS_NS));
 }
 
 struct sim_mover_run *
@@ -100,6 +117,10 @@ sim_mover_start(struct sim_cluster *c)
   run->rng = sim_rng_new(c->w->seed, 9ull << 32);
   sim_event_init(&run->next, NULL, "mover", next, run);
   sim_event_set(c->w, &run->next, sim_rng_below(&run->rng, EVERY_NS));
+  run->pace = sim_rng_new(c->w->seed, 12ull << 32);
+  sim_event_init(&run->stutter, NULL, "mover-stutters", stutter, run);
+  if (c->config.shard && sim_rng_chance(&run->pace, STUTTER_PERMILLE))
+    sim_event_set(c->w, &run->stutter, 0);
   return run;
 }
 
@@ -107,6 +128,7 @@ void
 sim_mover_stop(struct sim_mover_run **run)
 {
   sim_event_cancel((*run)->c->w, &(*run)->next);
+  sim_event_cancel((*run)->c->w, &(*run)->stutter);
   sim_process_crash((*run)->c->mover, false);
   gi_free(*run);
   *run = NULL;

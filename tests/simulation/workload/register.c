@@ -5,6 +5,7 @@
  */
 #include "libglusterish/log.h"
 #include "libglusterish/task.h"
+#include "tests/simulation/model/modes.h"
 #include "tests/simulation/model/registers.h"
 #include "tests/simulation/model/quorum.h"
 #include "tests/simulation/workload/workload.h"
@@ -16,6 +17,8 @@
 #define PRIVATE 2
 #define SMALL 64 /* sectors */
 #define STEP 8   /* likewise */
+
+#define MODES_PAUSE_NS (60 * SIM_MS)
 
 /* Where the first sector of a file is: of files that are kept in blocks, so that half of the sectors are in the first block. */
 static uint64_t
@@ -394,6 +397,36 @@ register_task(struct sim_client *c)
   use_files(c, false);
 }
 
+/* ---- modes of files that a rebalance moves ---- */
+
+static void
+set_mode(const struct open *o)
+{
+  struct sim_modes *m = o->c->cluster->modes;
+  unsigned number = (unsigned)sim_rng_below(&o->c->rng, sim_modes_count());
+  struct sim_moding *op = sim_modes_set(m, o->c->number, &o->fd->inode->gfid, number);
+  int ret = sim_op_chmod(o->c, o->fd->inode, sim_mode(number));
+  gi_log(GI_LOG_DEBUG, o->c->process->name, 1, "mode 0%o of file %u: %d", sim_mode(number), o->file, ret);
+  sim_modes_done(m, &op, ret < 0 ? -ret : 0);
+}
+
+/* A mode takes the marks of a move away, and others may write before who moves the file knows. */
+static void
+modes_task(struct sim_client *c)
+{
+  while (!c->leave) {
+    struct sim_model *m = c->cluster->model;
+    struct open o = {.c = c, .m = m, .file = (unsigned)sim_rng_below(&c->rng, SHARED), .opened = sim_model_now(m)};
+    if (c->up && open_file(&o, 0)) {
+      set_mode(&o);
+      close_file(&o);
+      gi_fd_unref(&o.fd);
+    }
+    if (!c->leave)
+      sim_op_pause(c, sim_rng_below(&c->rng, MODES_PAUSE_NS));
+  }
+}
+
 static void
 synced_task(struct sim_client *c)
 {
@@ -410,6 +443,21 @@ void
 sim_register_session(struct sim_client *c)
 {
   sim_client_tasks(c, TASKS, register_task);
+}
+
+/* Bricks of GlusterFS believe who says that a file has moved that has lost its marks (doc/track-record.md). */
+static void
+images_task(struct sim_client *c)
+{
+  bool sets_modes = c->next_task++ == 0 && !c->cluster->config.foreign;
+  (sets_modes ? modes_task : register_task)(c);
+}
+
+void
+sim_register_images_session(struct sim_client *c)
+{
+  sim_modes_abandon(c->cluster->modes, c->number);
+  sim_client_tasks(c, TASKS + 1, images_task);
 }
 
 static unsigned
@@ -531,6 +579,16 @@ homes(struct sim_cluster *c, const char *path)
   return n;
 }
 
+/* Clients set modes of files; their further blocks have their own. */
+static void
+check_mode(struct sim_cluster *c, unsigned brick, struct gi_fs *fs, const struct sim_reader *reader, const char *path)
+{
+  struct gi_gfid gfid;
+  struct stat st;
+  if (sim_disk_gfid(c->machine[brick].disk, path, &gfid) && gi_fs_stat(fs, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+    sim_modes_seen(c->modes, reader->name, path, &gfid, st.st_mode);
+}
+
 static void
 check_half(struct sim_cluster *c, unsigned brick, const struct sim_reader *reader, unsigned file, unsigned half)
 {
@@ -552,6 +610,8 @@ check_half(struct sim_cluster *c, unsigned brick, const struct sim_reader *reade
         sim_model_check(c->model, reader, file, half * SIM_MODEL_SECTORS / 2, SIM_MODEL_SECTORS / 2, data, len);
       if (fd >= 0)
         gi_fs_close(fs, fd);
+      if (half == 0)
+        check_mode(c, brick, fs, reader, path);
     }
   }
   sim_view_free(&fs);

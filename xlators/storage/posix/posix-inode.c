@@ -3,6 +3,7 @@
  * Attributes: STAT, SETATTR, TRUNCATE, ACCESS, READLINK, and STATFS with the
  * disk reserve (brick.md 5.7).
  */
+#include "libglusterish/probe.h"
 #include "xlators/storage/posix/posix.h"
 
 #include <sys/statvfs.h>
@@ -165,8 +166,10 @@ posix_run_setattr(struct posix_op *op)
   GI_ASSERT(op->exclusive || !(a->valid & (GI_SET_MODE | OWNER_BITS)));
   if (err)
     return posix_err(op, err);
-  if (lost_marks(op, at, &st))
+  if (lost_marks(op, at, &st)) {
+    GI_PROBE("posix: a file that has lost its marks does not become a linkto file");
     return posix_err(op, EAGAIN);
+  }
   posix_node_known(op, NODE_OBJ, at);
   posix_iatt(&st, &op->node[NODE_OBJ].gfid, &fop->rsp.pre);
   if (a->valid == 0 && !S_ISLNK(st.st_mode)) {
