@@ -91,7 +91,6 @@ fill_links(struct gi_fop *fop, void *arg)
   fop->rsp.ret = (int32_t)fop->rsp.entries.count;
 }
 
-/* One name of a file still fits, another does not: the kernel has learnt of the file. */
 /* More names than the kernel may know, and a sixteenth, come without attributes. */
 static void
 test_readdirplus_has_a_bound(void **state)
@@ -112,6 +111,7 @@ test_readdirplus_has_a_bound(void **state)
   rig_free(r);
 }
 
+/* One name of a file still fits, another does not: the kernel has learnt of the file. */
 static void
 test_readdirplus_of_links(void **state)
 {
