@@ -13,7 +13,7 @@ NEAR=10
 # BUG|SEED|OPTIONS
 table() {
   cat <<'END'
-accept an old layout|39|--workload moved --mishaps none
+accept an old layout|4|--workload moved --mishaps client-freeze
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|2|--workload register --mishaps disk-faults,brick-crash,partition
 believe in locks that a majority dropped|103|--workload locks --mishaps cut,brick-crash
