@@ -87,7 +87,7 @@ read_marks(struct move *m, const struct gi_fop *reply)
   m->stat = reply->rsp.stat;
   m->f.gfid = m->stat.gfid;
   m->marked = di_is_moving(d, &m->stat, reply->rsp.xdata);
-  m->target = m->marked ? di_linkto_target(d, reply) : -1;
+  m->target = m->marked || di_lost_marks(d, reply) ? di_linkto_target(d, reply) : -1;
   if ((m->stat.mode & DI_MOVING) == DI_MOVING && gi_dict_get_str(reply->rsp.xdata, d->mode_key, &mode))
     m->stat.mode = (m->stat.mode & ~(uint32_t)DI_MOVING) | (uint32_t)(strtoul(mode, NULL, 8) & DI_MOVING);
   else if (m->marked)
@@ -596,6 +596,18 @@ begin(struct move *m)
   return err;
 }
 
+/* What was to become the copy, and is not due where it is. If it was the file already, and a mode that somebody has set on the source says that
+ * it is not any more, nobody may take it for that when the source has gone. */
+static int
+drop_old_target(struct move *m)
+{
+  int err = m->dressed ? set_mode(m, m->f.to, GI_LINKTO_MODE, false) : 0;
+
+  if (!err)
+    GI_IGNORE(di_linkto_remove(m->f.r->d, m->f.r->base, m->loc, m->f.to, false));
+  return err;
+}
+
 /* Somebody who was killed was moving it to another subvolume: if that has it already, it goes there first. */
 static int
 follow_marks(struct move *m)
@@ -603,16 +615,16 @@ follow_marks(struct move *m)
   unsigned want = m->f.to;
   int err;
 
-  if (!m->marked || m->target < 0 || m->target == (int)want || m->target == (int)m->f.from)
+  if (m->target < 0 || m->target == (int)want || m->target == (int)m->f.from)
     return 0;
   m->f.to = (unsigned)m->target;
   err = di_move_look(m, false);
-  if (err != ENOENT && (err || m->replaced))
+  if (err != ENOENT && (err || (m->marked && m->replaced)))
     return err;
-  /* What was to become the copy is not due where it is. */
-  GI_IGNORE(di_linkto_remove(m->f.r->d, m->f.r->base, m->loc, m->f.to, false));
+  if (!err && !m->replaced)
+    err = drop_old_target(m);
   m->f.to = want;
-  return 0;
+  return err == ENOENT ? 0 : err;
 }
 
 static int

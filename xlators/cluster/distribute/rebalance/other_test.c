@@ -2,10 +2,9 @@
  *
  * A symbolic link with two names moves, over three fake subvolumes that know
  * what has each name: it was on the first, one name belongs to the second, the
- * other to the third.
+ * other to the third. And a file whose move to another subvolume did not end.
  */
-#include "xlators/cluster/distribute/rebalance/rebalance.h"
-#include "xlators/cluster/distribute/spread-fixture.h"
+#include "xlators/cluster/distribute/rebalance/walk-fixture.h"
 
 #define N 3
 #define NAMES 2
@@ -273,6 +272,78 @@ test_it_stays_where_a_name_belongs(void **state)
   fake_stack_free(s);
 }
 
+/* ---- marks of a move to elsewhere ---- */
+
+static bool lost_marks; /* somebody has set the mode since */
+static uint32_t old_target;
+
+/* On the first; on its way to the third, which was the file already; and belongs to the second. */
+static void
+say_on_its_way(struct gi_fop *fop, void *arg)
+{
+  unsigned at = *(const unsigned *)arg;
+  const char *to = at == 0 ? "child-2" : "child-0";
+
+  if (!fop->loc.name && gi_gfid_is_root(&fop->loc.gfid)) {
+    root_of(&fop->rsp.stat);
+    return;
+  }
+  attr_of(&fop->rsp.stat, FILE_GFID,
+          S_IFREG | (at == 0 ? (lost_marks ? 0600 : 0600 | DI_MOVING) : at == 1 ? GI_LINKTO_MODE : old_target));
+  gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", to, (uint32_t)strlen(to) + 1);
+  if (at == 0)
+    gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".mode", "644");
+}
+
+static void
+see_old_target(struct gi_fop *fop, void *arg)
+{
+  old_target = fop->args.iatt.mode & 07777;
+}
+
+static void
+goes_elsewhere(void *arg)
+{
+  struct di_reb *r = arg;
+  struct gi_loc loc = {.name = "file", .pargfid = gi_gfid_root, .parent = gi_inode_get(r->d->x->graph, &gi_gfid_root)};
+
+  r->base = gi_fop_new(r->d->x->graph, GI_FOP_IPC);
+  GI_IGNORE(di_reb_move(r, &loc, 0, 1)); /* whether it gets there is not the question */
+  gi_fop_unref(r->base);
+  gi_inode_unref(&loc.parent);
+}
+
+static void
+old_target_is_no_file(bool lost)
+{
+  static const unsigned number[] = {0, 1, 2};
+  struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 3);
+  struct di_reb r = {.d = di_of(s->x), .command = DI_REB_FORCE};
+
+  lost_marks = lost;
+  old_target = 0644;
+  for (unsigned i = 0; i < 3; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_on_its_way, .arg = (void *)(uintptr_t)&number[i]});
+  fake_script_always(s, 2, GI_FOP_SETATTR, (struct fake_reply){.fill = see_old_target});
+  gi_task_start(s->x->reactor, goes_elsewhere, &r);
+  fake_settle(s);
+  assert_int_equal(old_target, GI_LINKTO_MODE);
+  fake_stack_free(s);
+}
+
+/* Whoever finds it later, when the source is gone, would take it for the file. */
+static void
+test_target_of_lost_marks_is_no_file(void **state)
+{
+  old_target_is_no_file(true);
+}
+
+static void
+test_target_of_another_mode_is_no_file(void **state)
+{
+  old_target_is_no_file(false);
+}
+
 int
 main(void)
 {
@@ -281,6 +352,8 @@ main(void)
       cmocka_unit_test(test_names_that_the_walk_did_not_meet),
       cmocka_unit_test(test_it_follows_what_has_moved),
       cmocka_unit_test(test_it_stays_where_a_name_belongs),
+      cmocka_unit_test(test_target_of_lost_marks_is_no_file),
+      cmocka_unit_test(test_target_of_another_mode_is_no_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
