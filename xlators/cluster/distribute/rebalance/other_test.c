@@ -289,7 +289,9 @@ say_on_its_way(struct gi_fop *fop, void *arg)
     return;
   }
   attr_of(&fop->rsp.stat, FILE_GFID,
-          S_IFREG | (at == 0 ? (lost_marks ? 0600 : 0600 | DI_MOVING) : at == 1 ? GI_LINKTO_MODE : old_target));
+          S_IFREG | (at == 0   ? (lost_marks ? 0600 : 0600 | DI_MOVING)
+                     : at == 1 ? GI_LINKTO_MODE
+                               : old_target));
   gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", to, (uint32_t)strlen(to) + 1);
   if (at == 0)
     gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".mode", "644");
@@ -348,12 +350,9 @@ int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_it_moves_with_all_names),
-      cmocka_unit_test(test_names_that_the_walk_did_not_meet),
-      cmocka_unit_test(test_it_follows_what_has_moved),
-      cmocka_unit_test(test_it_stays_where_a_name_belongs),
-      cmocka_unit_test(test_target_of_lost_marks_is_no_file),
-      cmocka_unit_test(test_target_of_another_mode_is_no_file),
+      cmocka_unit_test(test_it_moves_with_all_names),         cmocka_unit_test(test_names_that_the_walk_did_not_meet),
+      cmocka_unit_test(test_it_follows_what_has_moved),       cmocka_unit_test(test_it_stays_where_a_name_belongs),
+      cmocka_unit_test(test_target_of_lost_marks_is_no_file), cmocka_unit_test(test_target_of_another_mode_is_no_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
