@@ -13,8 +13,9 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
-#define BOOT_ID 36  /* characters */
-#define DIRECT 4096 /* bytes: no disk wants writes past memory to be aligned to more */
+#define BOOT_ID 36     /* characters */
+#define PATH_BYTES 320 /* a name below a descriptor */
+#define DIRECT 4096    /* bytes: no disk wants writes past memory to be aligned to more */
 
 _Thread_local struct gi_fs_watch *gi_fs_watched;
 
@@ -52,6 +53,16 @@ gi_fs_kernel_rename(int from, const char *old, int to, const char *new, bool rep
   int ret = replaces ? -1 : renameat2(from, old, to, new, RENAME_NOREPLACE);
 
   return replaces || (ret < 0 && errno == EINVAL) ? renameat(from, old, to, new) : ret;
+}
+
+ssize_t
+gi_fs_kernel_listxattr(int at, const char *path, char *list, size_t size)
+{
+  char full[PATH_BYTES];
+  int n = snprintf(full, sizeof(full), "/proc/self/fd/%d/%s", at, path);
+
+  GI_ASSERT(n > 0 && (size_t)n < sizeof(full));
+  return llistxattr(full, list, size);
 }
 
 ssize_t

@@ -198,6 +198,16 @@ gi_fs_readlink(struct gi_fs *fs, int at, const char *path, char *out, size_t siz
   GI_FS_CALL(fs, readlink(fs, at, path, out, size), readlinkat(at, path, out, size));
 }
 
+/* gi_fs_listxattr on a kernel's file system; `at` is a descriptor. */
+ssize_t gi_fs_kernel_listxattr(int at, const char *path, char *list, size_t size);
+
+/* The names of attributes, each with its NUL; ERANGE where `size` bytes are too few. */
+static inline ssize_t
+gi_fs_listxattr(struct gi_fs *fs, int at, const char *path, char *list, size_t size)
+{
+  GI_FS_CALL(fs, listxattr(fs, at, path, list, size), gi_fs_kernel_listxattr(at, path, list, size));
+}
+
 static inline int
 gi_fs_chown(struct gi_fs *fs, int at, const char *path, uid_t uid, gid_t gid)
 {

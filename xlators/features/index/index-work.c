@@ -314,7 +314,7 @@ find_kept(const struct ix_job *job)
 {
   char path[GI_UUID_TEXT + 8], list[KEYS_BYTES];
   snprintf(path, sizeof(path), "unlink/%s", job->gfid);
-  ssize_t n = job->fs->ops->listxattr(job->fs, job->store_fd, path, list, sizeof(list));
+  ssize_t n = gi_fs_listxattr(job->fs, job->store_fd, path, list, sizeof(list));
   if (n < 0)
     return errno == ERANGE ? 0 : errno;
   for (const char *key = list; key < list + n; key += strlen(key) + 1)
