@@ -57,9 +57,10 @@ same_bricks() {
   [ "$a" = "$b" ] || { diff <(echo "$a") <(echo "$b") | head -n 20; return 1; }
 }
 
-# gfids DIR: path, gfid and time attribute of every object.
+# gfids DIR: path, gfid and time attribute of every object, but for the flags in that, which are a brick's own.
 gfids() {
-  (cd "$1" && find . -path ./.glusterfs -prune -o -print0 | LC_ALL=C sort -z | xargs -0 getfattr -h -d -m '^trusted\.(gfid$|glusterfs\.mdata)' -e hex 2>/dev/null)
+  (cd "$1" && find . -path ./.glusterfs -prune -o -print0 | LC_ALL=C sort -z | xargs -0 getfattr -h -d -m '^trusted\.(gfid$|glusterfs\.mdata)' -e hex 2>/dev/null) |
+    sed -E 's/^(trusted\.glusterfs\.mdata=0x01).{16}/\1/'
 }
 
 # marks DIR: objects whose changelog attributes are not all zero.

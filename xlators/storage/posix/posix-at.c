@@ -175,6 +175,7 @@ posix_at_get_alloc(const struct posix *p, struct posix_at at, const char *name, 
     *value = gi_alloc((size_t)n + 1);
     memcpy(*value, small, (size_t)n);
     (*value)[n] = '\0';
+    posix_md_clear_flags(name, *value, n);
     return n;
   }
   if (errno != ERANGE)

@@ -182,12 +182,13 @@ equip(struct making *m, struct posix_at at, mode_t mode)
   }
   if (!err)
     err = posix_xattr_initial(op, at);
-  if (!err)
+  if (!err) {
+    posix_md_create(op, NODE_OBJ, at);
     err = assign_gfid(m, at, mode);
+  }
   if (err)
     return err;
   op->node[NODE_OBJ].gfid = m->gfid;
-  posix_md_create(op, NODE_OBJ, at);
   return 0;
 }
 

@@ -33,6 +33,7 @@
 
 #include <sys/xattr.h>
 
+#define FLAGS_AT 1 /* in what is on the disk, 8 bytes */
 #define FLUSH_DELAY (GI_NSEC_PER_SEC / 2)
 #define FLUSH_SOON (20 * GI_NSEC_PER_MSEC)
 #define FLUSH_SLOW (5 * GI_NSEC_PER_MSEC)
@@ -45,7 +46,7 @@ posix_md_encode(const struct posix_times *t, uint8_t out[MDATA_DISK])
   const struct gi_time *order[] = {&t->c, &t->m, &t->a};
 
   out[0] = 1;
-  gi_be64_store(out + 1, 0);
+  gi_be64_store(out + FLAGS_AT, 0);
   for (int i = 0; i < 3; i++) {
     gi_be64_store(out + 9 + 16 * i, (uint64_t)order[i]->sec);
     gi_be64_store(out + 17 + 16 * i, order[i]->nsec);
@@ -71,6 +72,22 @@ posix_md_decode(const void *in, size_t len, struct posix_times *t)
   return true;
 }
 
+/* What is written: the flags, which nobody reads, differ from brick to brick. Bricks of one ext4 would have the same bytes of a file else, and it
+ * would keep them in one block: each change then takes a new block, and gives one back. */
+static void
+encode_own(const struct posix *p, const struct posix_times *t, uint8_t out[MDATA_DISK])
+{
+  posix_md_encode(t, out);
+  gi_be64_store(out + FLAGS_AT, p->mdata_flags);
+}
+
+void
+posix_md_clear_flags(const char *name, void *value, ssize_t len)
+{
+  if (len == MDATA_DISK && strcmp(name, KEY_MDATA) == 0)
+    gi_be64_store((uint8_t *)value + FLAGS_AT, 0);
+}
+
 uint8_t
 posix_md_read(const struct posix *p, struct posix_at at, struct posix_times *t)
 {
@@ -87,7 +104,7 @@ posix_md_write(struct posix_op *op, struct posix_at at, const struct posix_times
 {
   uint8_t raw[MDATA_DISK];
 
-  posix_md_encode(t, raw);
+  encode_own(op->p, t, raw);
   op->times = *t;
   op->wrote = posix_at_set(op->p, at, KEY_MDATA, raw, sizeof(raw), 0) == 0;
 }
@@ -104,7 +121,7 @@ posix_md_create(struct posix_op *op, int which, struct posix_at at)
   if (!op->p->cfg.ctime || !(c->stamps & (GI_STAMP_CTIME | GI_STAMP_MTIME | GI_STAMP_ATIME)))
     return;
   n->times = (struct posix_times){c->time, c->time, c->time};
-  posix_md_encode(&n->times, raw);
+  encode_own(op->p, &n->times, raw);
   if (posix_at_set(op->p, at, KEY_MDATA, raw, sizeof(raw), 0) < 0) {
     gi_log(GI_LOG_WARNING, op->p->name, GI_MSG_POSIX + 11, "cannot set %s: %s", KEY_MDATA, strerror(errno));
     return;
@@ -372,7 +389,7 @@ posix_md_flush(struct posix *p, struct posix_inode *pi, int fd)
   if (!pi->md_dirty)
     return 0;
   posix_inode_check(pi);
-  posix_md_encode(&pi->times, raw);
+  encode_own(p, &pi->times, raw);
   fd = fd >= 0 ? fd : any_fd(p, pi);
   if (fd >= 0)
     err = gi_fs_fsetxattr(p->fs, fd, KEY_MDATA, raw, sizeof(raw), 0) < 0 ? errno : 0;

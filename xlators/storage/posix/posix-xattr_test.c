@@ -156,6 +156,8 @@ protected_names_stay_as_they_are(void **state)
   f->caller.pid = -6;
   f->args.name = "trusted.glusterfs.mdata";
   assert_int_equal(brick_run(b, f)->rsp.ret, 57);
+  for (unsigned i = 1; i < 9; i++)
+    assert_int_equal(gi_dict_at(f->rsp.dict, 0)->data[i], 0); /* this brick's flags */
   assert_fails(brick_xattrop(b, &g, 0, "trusted.gfid", evil.b, 16), EPERM);
   brick_free(b);
 }

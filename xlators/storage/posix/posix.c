@@ -5,6 +5,9 @@
  */
 #include "xlators/storage/posix/posix.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 static const char *const batch_words[] = {"none",          "syncfs", "syncfs-single-fsync", "syncfs-reverse-fsync",
                                           "reverse-fsync", NULL};
 static const char *const engine_words[] = {"auto", "inline", "pool", "io_uring", NULL};
@@ -367,6 +370,7 @@ posix_init(struct gi_xlator *x, struct gi_error *err)
   p->fs = x->ctx->fs;
   p->name = x->name;
   p->brick = gi_strdup(o->directory);
+  p->mdata_flags = XXH64(p->brick, strlen(p->brick), 0);
   p->hash = posix_hash_new();
   p->numbers = posix_numbers_new();
   p->root_fd = p->gl_fd = p->unlink_fd = p->landfill_fd = p->health_dir = p->health_file = -1;

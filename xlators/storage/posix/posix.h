@@ -332,7 +332,8 @@ struct posix {
   bool makes_no_ima; /* it gives no file a checksum (KEY_IMA) by itself */
   struct posix_hash *hash;
   struct posix_numbers *numbers;
-  uid_t euid; /* of this process */
+  uint64_t mdata_flags; /* in KEY_MDATA of its objects: hardly another brick has the same */
+  uid_t euid;           /* of this process */
   gid_t egid;
   struct posix_config cfg;
   struct posix_metrics metrics;
@@ -518,6 +519,8 @@ void posix_known_gone(struct posix *p, struct posix_inode *pi);    /* the number
 /* ---- posix-mdata.c ---- */
 void posix_md_encode(const struct posix_times *t, uint8_t out[MDATA_DISK]);
 bool posix_md_decode(const void *in, size_t len, struct posix_times *t);
+/* If it is KEY_MDATA as it is on the disk: what is this brick's alone is nobody's business, and copies are compared. */
+void posix_md_clear_flags(const char *name, void *value, ssize_t len);
 uint8_t posix_md_read(const struct posix *p, struct posix_at at, struct posix_times *t);
 void posix_md_create(struct posix_op *op, int which, struct posix_at at);   /* run: a new object gets its first times */
 void posix_md_install(struct posix_op *op, int which);                      /* finish: cache what run loaded */

@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <unistd.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 /* ---- what is seen ---- */
 
 static void
@@ -114,6 +117,7 @@ a_new_file_is_complete_on_disk(void **state)
     mdata[9 + 16 * i + 7] = 1000 & 255;
     mdata[17 + 16 * i + 7] = 5;
   }
+  XXH64_canonicalFromHash((XXH64_canonical_t *)(mdata + 1), XXH64(b->dir, strlen(b->dir), 0)); /* no other brick's */
   assert_xattr(path, "trusted.glusterfs.mdata", mdata, sizeof(mdata));
   /* XXH64 of "a01b0203-0405-4607-8809-0a0b0c0d0e02/f1", seed 0. */
   assert_xattr(path, "trusted.gfid2path.793863ea445d22a0", "a01b0203-0405-4607-8809-0a0b0c0d0e02/f1", 39);
