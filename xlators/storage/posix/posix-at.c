@@ -164,6 +164,14 @@ posix_at_times(const struct posix *p, struct posix_at at, const struct timespec 
   return gi_fs_times(p->fs, at.fd, at.path, ts);
 }
 
+/* What is this brick's alone in the times is nobody's business, and copies are compared. */
+static void
+clear_flags(const char *name, char *value, ssize_t len)
+{
+  if (len == MDATA_DISK && strcmp(name, KEY_MDATA) == 0)
+    memset(value + MDATA_FLAGS_AT, 0, 8);
+}
+
 ssize_t
 posix_at_get_alloc(const struct posix *p, struct posix_at at, const char *name, char **value)
 {
@@ -175,7 +183,7 @@ posix_at_get_alloc(const struct posix *p, struct posix_at at, const char *name, 
     *value = gi_alloc((size_t)n + 1);
     memcpy(*value, small, (size_t)n);
     (*value)[n] = '\0';
-    posix_md_clear_flags(name, *value, n);
+    clear_flags(name, *value, n);
     return n;
   }
   if (errno != ERANGE)

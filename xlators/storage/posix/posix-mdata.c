@@ -33,7 +33,6 @@
 
 #include <sys/xattr.h>
 
-#define FLAGS_AT 1 /* in what is on the disk, 8 bytes */
 #define FLUSH_DELAY (GI_NSEC_PER_SEC / 2)
 #define FLUSH_SOON (20 * GI_NSEC_PER_MSEC)
 #define FLUSH_SLOW (5 * GI_NSEC_PER_MSEC)
@@ -46,7 +45,7 @@ posix_md_encode(const struct posix_times *t, uint8_t out[MDATA_DISK])
   const struct gi_time *order[] = {&t->c, &t->m, &t->a};
 
   out[0] = 1;
-  gi_be64_store(out + FLAGS_AT, 0);
+  gi_be64_store(out + MDATA_FLAGS_AT, 0);
   for (int i = 0; i < 3; i++) {
     gi_be64_store(out + 9 + 16 * i, (uint64_t)order[i]->sec);
     gi_be64_store(out + 17 + 16 * i, order[i]->nsec);
@@ -78,14 +77,7 @@ static void
 encode_own(const struct posix *p, const struct posix_times *t, uint8_t out[MDATA_DISK])
 {
   posix_md_encode(t, out);
-  gi_be64_store(out + FLAGS_AT, p->mdata_flags);
-}
-
-void
-posix_md_clear_flags(const char *name, void *value, ssize_t len)
-{
-  if (len == MDATA_DISK && strcmp(name, KEY_MDATA) == 0)
-    gi_be64_store((uint8_t *)value + FLAGS_AT, 0);
+  gi_be64_store(out + MDATA_FLAGS_AT, p->mdata_flags);
 }
 
 uint8_t

@@ -63,7 +63,8 @@
 #define KEY_PROTECT "trusted.glusterfs.protect.writes"
 #define KEY_AVOID "glusterfs.avoid.overwrite"
 #define KEY_CLEAN "glusterfs.clean.writexattr"
-#define MDATA_DISK 57 /* bytes of trusted.glusterfs.mdata */
+#define MDATA_DISK 57    /* bytes of trusted.glusterfs.mdata */
+#define MDATA_FLAGS_AT 1 /* 8 of them */
 
 enum posix_engine { ENGINE_AUTO, ENGINE_INLINE, ENGINE_POOL, ENGINE_URING };
 
@@ -519,8 +520,6 @@ void posix_known_gone(struct posix *p, struct posix_inode *pi);    /* the number
 /* ---- posix-mdata.c ---- */
 void posix_md_encode(const struct posix_times *t, uint8_t out[MDATA_DISK]);
 bool posix_md_decode(const void *in, size_t len, struct posix_times *t);
-/* If it is KEY_MDATA as it is on the disk: what is this brick's alone is nobody's business, and copies are compared. */
-void posix_md_clear_flags(const char *name, void *value, ssize_t len);
 uint8_t posix_md_read(const struct posix *p, struct posix_at at, struct posix_times *t);
 void posix_md_create(struct posix_op *op, int which, struct posix_at at);   /* run: a new object gets its first times */
 void posix_md_install(struct posix_op *op, int which);                      /* finish: cache what run loaded */
