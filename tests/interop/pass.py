@@ -3,8 +3,8 @@
 
     pass.py ONE OTHER STOP
 
-Until the file STOP exists one makes files, the other changes and renames them, the first replaces some by others, the other removes the rest;
-after each step who did not do it must see it, as soon as its caches allow.
+OTHER is of GlusterFS. Until the file STOP exists one makes files, the other changes and renames them, the first replaces some by others, the
+other removes the rest; after each step who did not do it must see it, as soon as its caches allow.
 """
 import errno
 import os
@@ -36,6 +36,15 @@ def wait_for(top, want, what):
                 sorted(n for n in set(got) & set(want) if got[n] != want[n])))
         time.sleep(0.05)
 
+def rename_there(old, new):
+    """A rename of GlusterFS' client that has waited for the move of its file looks it up once more, where it was, and fails (doc/spec/distribute.md 6.4)."""
+    for again in range(PATIENCE):
+        try:
+            return os.rename(os.path.join(other, old), os.path.join(other, new))
+        except OSError as e:
+            if again == PATIENCE - 1 or e.errno not in (errno.ENOENT, errno.ESTALE, errno.EBUSY) or old not in os.listdir(other):
+                raise
+
 rounds = 0
 while not os.path.exists(stop) or rounds == 0:
     rounds += 1
@@ -50,7 +59,7 @@ while not os.path.exists(stop) or rounds == 0:
         with open(os.path.join(other, name), "ab") as f:
             f.write(b"more")
         to = "g" + name[1:]
-        os.rename(os.path.join(other, name), os.path.join(other, to))
+        rename_there(name, to)
         have[to] = have.pop(name) + b"more"
     wait_for(one, have, "round %d, changed and renamed" % rounds)
     names = sorted(have)
