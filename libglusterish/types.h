@@ -117,6 +117,8 @@ gi_iatt_valid(const struct gi_iatt *iatt)
 /* The permission bits of a linkto file, these and no others: an empty file of cluster/distribute that says with an attribute which
  * subvolume has the file (distribute.md 4). Its owner may give any file that mode. */
 #define GI_LINKTO_MODE 01000u
+/* In the answer to a creation that is refused (EIO): the layout that it went by is not the directory's (brick.md 2.5). */
+#define GI_LAYOUT_REFUSED_KEY "glusterfs.preop.check.failed"
 
 static inline bool
 gi_has_linkto_mode(uint32_t mode)

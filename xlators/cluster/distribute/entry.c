@@ -56,7 +56,7 @@ di_unguard(struct di *d, struct gi_fop *fop)
 bool
 di_layout_refused(const struct gi_fop *reply)
 {
-  return reply->rsp.ret < 0 && gi_dict_get(reply->rsp.xdata, "glusterfs.preop.check.failed");
+  return reply->rsp.ret < 0 && gi_dict_get(reply->rsp.xdata, GI_LAYOUT_REFUSED_KEY);
 }
 
 /* ---- new files ---- */

@@ -124,7 +124,7 @@ posix_check_layout(struct posix_op *op, int dirfd)
   gi_free(have);
   if (same)
     return 0;
-  gi_dict_set_int(gi_fop_rsp_xdata(op->fop), "glusterfs.preop.check.failed", 1);
+  gi_dict_set_int(gi_fop_rsp_xdata(op->fop), GI_LAYOUT_REFUSED_KEY, 1);
   return EIO;
 }
 

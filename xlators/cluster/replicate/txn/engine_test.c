@@ -392,6 +392,32 @@ a_few_cannot_say_what_is_not_there(void **state)
 }
 
 static void
+refuse_layout(struct brick *b, struct gi_fop *fop, void *arg)
+{
+  if (fop->kind == GI_FOP_CREATE)
+    gi_dict_set_int(gi_fop_rsp_xdata(fop), GI_LAYOUT_REFUSED_KEY, 1);
+}
+
+/* Two bricks refuse the layout that a creation goes by, and the third is lost in the middle: who made it hears of the layout. */
+static void
+an_old_layout_is_told_of(void **state)
+{
+  for (unsigned lost = 0; lost < BRICKS; lost++) {
+    struct rig *r = rig_new(NULL);
+    struct gi_fop *f;
+
+    for (unsigned i = 0; i < BRICKS; i++) {
+      r->brick[i].fail_err[GI_FOP_CREATE] = i == lost ? ENOTCONN : EIO;
+      r->brick[i].hook = i == lost ? NULL : refuse_layout;
+    }
+    rig_run(r, f = rig_entry(r, GI_FOP_CREATE, 1, "new", 8));
+    rig_done(f, -1, EIO);
+    assert_non_null(gi_dict_get(f->rsp.xdata, GI_LAYOUT_REFUSED_KEY));
+    rig_free_clean(r);
+  }
+}
+
+static void
 another_object(struct gi_fop *fop, void *arg)
 {
   memset(&fop->rsp.stat.gfid, 0x77, sizeof(fop->rsp.stat.gfid));
@@ -686,6 +712,7 @@ main(void)
       cmocka_unit_test(a_rename_needs_one_good_copy_of_both_directories),
       cmocka_unit_test(outdated_copies_are_no_success),
       cmocka_unit_test(a_few_cannot_say_what_is_not_there),
+      cmocka_unit_test(an_old_layout_is_told_of),
       cmocka_unit_test(a_rename_of_another_object_is_a_failure),
       cmocka_unit_test(a_rename_that_moved_nothing_is_a_failure),
       cmocka_unit_test(same_error_while_one_is_down),

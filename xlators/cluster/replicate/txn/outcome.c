@@ -434,13 +434,25 @@ reply_success(const struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, uin
   }
 }
 
-/* The xdata of a child that gave the errno; better one that was connected. */
+static bool
+is_refused_layout(const struct gi_fop *reply)
+{
+  return gi_dict_get(reply->rsp.xdata, GI_LAYOUT_REFUSED_KEY) != NULL;
+}
+
+/* The xdata of a child that gave the errno; better one that was connected. Who goes by an old layout is to hear of it, whatever others say: with the
+ * right one it is done elsewhere. */
 static void
 reply_failure(struct gi_fop *fop, struct gi_fan *fan, int err)
 {
   int child = -1;
 
   rep_foreach(i, fan->failed) if (child < 0 || gi_fan_reply(fan, i)->rsp.err == err) child = (int)i;
+  rep_foreach(i, fan->failed) if (is_refused_layout(gi_fan_reply(fan, i)))
+  {
+    child = (int)i;
+    err = gi_fan_reply(fan, i)->rsp.err;
+  }
   if (child >= 0)
     gi_reply_move(fop, gi_fan_reply(fan, child));
   else
