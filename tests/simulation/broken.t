@@ -13,11 +13,11 @@ NEAR=10
 # BUG|SEED|OPTIONS
 table() {
   cat <<'END'
-accept an old layout|4|--workload moved --mishaps client-freeze
+accept an old layout|62|--workload moved --mishaps client-freeze
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|2|--workload register --mishaps disk-faults,brick-crash,partition
 believe in locks that a majority dropped|103|--workload locks --mishaps cut,brick-crash
-believe names for longer than a lease|14|--workload names --layers nl-cache --mishaps none
+believe names for longer than a lease|20|--workload names --layers nl-cache --mishaps none
 believe that a name is absent which was made|1|--workload names --layers nl-cache --mishaps none
 bring back what good copies lack|16|--workload names --mishaps cut
 bring data to the disk before its counters|62|--workload synced --mishaps power-loss
@@ -46,22 +46,22 @@ keep pages over a change|1|--workload register --layers io-cache --mishaps none
 keep the locks of who is gone|1|--workload register --mishaps client-crash
 keep what was read ahead over a change|16|--workload register --layers read-ahead --mishaps none
 leave a directory out where it is missing|6|--workload spread --mishaps cut
-know attributes that another request has changed|530|--workload names --mishaps brick-crash
+know attributes that another request has changed|113|--workload names --mishaps brick-crash
 leave a name out of a listing|1|--workload names --mishaps none
 leave out of a listing who is away|2|--workload spread --mishaps cut
 leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle
 leave the source of a move|1|--workload moved --mishaps none
-let each brick truncate|3|--workload mixed --mishaps none --until 1
+let each brick truncate|18|--workload mixed --mishaps none --until 1
 let operations pass what was answered early|1|--workload register --layers write-behind --mishaps none
-let outdated copies change names|9|--workload names --mishaps brick-crash
+let outdated copies change names|12|--workload names --mishaps brick-crash
 list copies that were good once|6|--workload moved --mishaps cut,one-way,partition
 list nothing again after files have moved|1|--workload moved --mishaps none
-list what outdated copies show|48|--workload names --mishaps cut
+list what outdated copies show|56|--workload names --mishaps cut
 lose an update of the size|1|--workload sharded --mishaps none
 lose the dirty marks at restart|6|--workload register --mishaps power-loss,client-crash,healer-freeze
 lower the mark of what may differ|80|--workload register --mishaps disk-faults,brick-crash,cut
-make names by an old layout|15|--workload moved --mishaps none
-mark one directory of two|76|--workload names --mishaps cut --until 1
+make names by an old layout|8|--workload moved --mishaps none
+mark one directory of two|84|--workload names --mishaps cut --until 1
 move a file with one of its names|13|--workload moved --mishaps none
 read copies that are blamed|4|--workload register --mishaps brick-crash
 remove the source of a move early|1|--workload moved --mishaps none
@@ -69,11 +69,10 @@ remove what a sink lacks|4|--workload register --mishaps brick-crash
 replace what a rename is to keep|2|--workload names --mishaps none
 say that it is on the disk|9|--workload register --mishaps power-loss,cut,brick-crash
 skip the index link|4|--workload register --mishaps brick-crash
-skip the post-op|15|--workload names --mishaps brick-crash
+skip the post-op|25|--workload names --mishaps brick-crash
 success without quorum|6|--workload register --mishaps partition,brick-crash,cut
 swallow the error of what was answered early|7|--workload register --layers write-behind --mishaps one-way,cut
-sync only what is open|326|--workload synced --layers open-behind --mishaps power-loss
-take a listing over several sets for whole|33|--workload moved --layers nl-cache --mishaps none
+sync only what is open|125|--workload synced --layers open-behind --mishaps power-loss
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|32|--workload register --mishaps power-loss,brick-crash,healer-crash
 take the word of a write-out|2|--workload register --mishaps disk-refuses,power-loss

@@ -7,7 +7,6 @@
  */
 #include "xlators/performance/nl-cache/nl-cache.h"
 
-#include "libglusterish/mutants.h"
 
 #include <errno.h>
 
@@ -48,7 +47,7 @@ remember_offsets(struct nl_fd *fd, const struct gi_dirents *entries)
 static bool
 may_be_whole(const struct nl *nl)
 {
-  return nl_options(nl)->positive && (!gi_xlator_is_spread(nl->x) || GI_BROKEN("take a listing over several sets for whole"));
+  return nl_options(nl)->positive && !gi_xlator_is_spread(nl->x);
 }
 
 enum gi_verdict
