@@ -7,7 +7,6 @@
  */
 #include "xlators/performance/nl-cache/nl-cache.h"
 
-
 #include <errno.h>
 
 static const char real_name[] = "glusterfs.get_real_filename:";
