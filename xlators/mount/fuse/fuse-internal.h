@@ -423,6 +423,8 @@ void node_entry_of_all(struct bridge *b, const struct gi_fop *fop,
 /* A listing, which one brick answers, shows `inode` as `name` of `dir`: what all bricks have promised of it goes on to count. */
 void node_entry_listed(struct bridge *b, const struct gi_inode *inode, const struct gi_fd *dir, const char *name,
                        struct fuse_entry_param *e);
+/* By which id the kernel knows it; 0: it does not. */
+uint64_t node_kernel_id(const struct bridge *b, const struct gi_inode *inode);
 /* Moves with whatever may make names of that directory others than bricks have said. */
 uint64_t node_news(const struct bridge *b, const struct gi_inode *dir);
 /* The kernel knows as many files as it may, and a sixteenth more, but not this one: a listing does not make it known. */

@@ -190,7 +190,7 @@ id_to_tell(const struct bridge *b, const struct gi_inode *inode)
 {
   if (b->state != BRIDGE_SERVING || !b->session)
     return 0;
-  return inode == b->root ? FUSE_ROOT_ID : node_of(b, inode)->id;
+  return node_kernel_id(b, inode);
 }
 
 /* Data of an inode that waits for its attributes only is upgraded. */

@@ -280,8 +280,8 @@ node_forget(struct bridge *b, fuse_ino_t ino, uint64_t nlookup)
     node_release(b, node_of(b, inode));
 }
 
-static uint64_t
-id_of(const struct bridge *b, const struct gi_inode *inode)
+uint64_t
+node_kernel_id(const struct bridge *b, const struct gi_inode *inode)
 {
   return inode == b->root ? FUSE_ROOT_ID : node_of(b, inode)->id;
 }
@@ -289,7 +289,7 @@ id_of(const struct bridge *b, const struct gi_inode *inode)
 void
 node_find_named(struct bridge *b, struct gi_loc *loc)
 {
-  struct node *n = name_map_get(&b->names, id_of(b, loc->parent), loc->name);
+  struct node *n = name_map_get(&b->names, node_kernel_id(b, loc->parent), loc->name);
 
   if (n)
     gi_loc_set_inode(loc, n->inode);
@@ -304,14 +304,14 @@ node_named(struct bridge *b, struct gi_inode *inode, struct gi_inode *parent, co
     return;
   gi_list_del(&n->lru);
   gi_list_add_tail(&b->lru, &n->lru);
-  if (n->name && n->parent_id == id_of(b, parent) && strcmp(n->name, name) == 0) {
+  if (n->name && n->parent_id == node_kernel_id(b, parent) && strcmp(n->name, name) == 0) {
     name_map_put(&b->names, n);
     return;
   }
   name_map_del(&b->names, n);
   gi_free(n->name);
   n->name = gi_strdup(name);
-  n->parent_id = id_of(b, parent);
+  n->parent_id = node_kernel_id(b, parent);
   n->name_until = 0;
   n->name_queued = false; /* that was another */
   name_map_put(&b->names, n);
@@ -487,7 +487,7 @@ node_entry_listed(struct bridge *b, const struct gi_inode *inode, const struct g
   const struct gi_inode *dir = fd->inode;
 
   extend(b, &e->attr_timeout, n->attr_until, b->attr_timeout);
-  if (n->name && n->parent_id == id_of(b, dir) && strcmp(n->name, name) == 0)
+  if (n->name && n->parent_id == node_kernel_id(b, dir) && strcmp(n->name, name) == 0)
     extend(b, &e->entry_timeout, n->name_until, b->entry_timeout);
   if (!S_ISDIR(e->attr.st_mode))
     extend(b, &e->entry_timeout, names_until(b, fd), b->entry_timeout);

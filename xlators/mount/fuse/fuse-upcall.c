@@ -53,7 +53,7 @@ absent_drop(struct bridge *b, struct absent *a)
 void
 absent_told(struct bridge *b, const struct gi_loc *loc)
 {
-  uint64_t now = gi_now(b->x->reactor), parent_id = loc->parent == b->root ? FUSE_ROOT_ID : node_of(b, loc->parent)->id;
+  uint64_t now = gi_now(b->x->reactor), parent_id = node_kernel_id(b, loc->parent);
   struct absent *a;
 
   gi_list_foreach_safe(old, &b->absent.list, struct absent, link) {
@@ -99,7 +99,7 @@ absent_stop(struct bridge *b)
 static void
 drop_listed(struct bridge *b, struct gi_inode *dir)
 {
-  uint64_t id = dir == b->root ? FUSE_ROOT_ID : node_of(b, dir)->id;
+  uint64_t id = node_kernel_id(b, dir);
 
   if (!node_of(b, dir)->listed)
     return;
@@ -116,7 +116,7 @@ directory_changed(struct bridge *b, const struct gi_gfid *gfid, bool named)
 
   if (!dir)
     return;
-  absent_drop_of(b, dir == b->root ? FUSE_ROOT_ID : node_of(b, dir)->id);
+  absent_drop_of(b, node_kernel_id(b, dir));
   if (!named)
     drop_listed(b, dir);
   inval_inode(b, dir, false);
@@ -171,7 +171,7 @@ name_changed(struct bridge *b, const struct gi_invalidation *inv, const char *ke
   if (!dir)
     return;
   if (dir == b->root || node_of(b, dir)->id)
-    inval_absent(b, dir == b->root ? FUSE_ROOT_ID : node_of(b, dir)->id, gi_strdup(name));
+    inval_absent(b, node_kernel_id(b, dir), gi_strdup(name));
   gi_inode_unref(&dir);
 }
 
