@@ -58,6 +58,7 @@ enum gi_event {
   GI_EVENT_WRITTEN, /* up: data = struct gi_written *: what was answered early (struct gi_reply.early) is on the bricks, or failed */
   GI_EVENT_PROMISE, /* up: data = const struct gi_promised *: what bricks promise now (promise.h); on a brick, what it does */
   GI_EVENT_WAITS, /* up: data = const struct gi_lock_wait *: an operation of ours waits for a lock of the brick that `from` stands for */
+  GI_EVENT_NO_WORKER, /* up: data = struct gi_fop *: it is held on its way up, for as long as clients may take, and needs no worker */
   GI_EVENT_MAX,
 };
 

@@ -131,5 +131,33 @@ together() {
   [ "$(stat -c %s "$a/log")" = 1100 ]
 }
 ok "two change a file at once" together
-is "$(gi metrics told | awk '/^glusterish_features_upcall_unanswered_total/ {n += $NF} END {print n + 0}')" 0 "and nobody is waited for in vain"
+upcalls() { gi metrics told | awk -v name="^glusterish_features_upcall_$1_total" '$0 ~ name {n += $NF} END {print n + 0}'; }
+is "$(upcalls unanswered)" 0 "and nobody is waited for in vain"
+
+# A client that is frozen is waited for by more changes than a brick serves at a time. Who has to do with other files is served.
+before=($(in_force 1) $(in_force 2) $(in_force 3))
+ok "changes wait for long" gi volume set told features.cache-invalidation-timeout 600
+ok "as bricks know" within 10 bricks_know
+c=$WORK/c
+must "it is mounted a third time" mount_volume told "$c"
+mkdir "$a/known" "$c/own"
+echo own >"$c/own/f"
+echo own >"$c/own/new"
+touch "$a/known/"{1..40}
+stat "$b/known/"{1..40} >/dev/null
+frozen=$(pgrep -f -- "--volfile-id told .*$b\$")
+already=$(upcalls waited)
+must "a client is frozen" kill -STOP "$frozen"
+for n in {1..40}; do truncate -s "$n" "$a/known/$n" & changes+=($!); done
+all_wait() { [ $(($(upcalls waited) - already)) -ge 120 ]; }
+ok "forty changes wait for it at each brick" within 60 all_wait
+others() { dd if="$c/own/new" of="$c/own/f" conv=fsync,notrunc && cmp "$c/own/f" "$c/own/new" && chmod 600 "$c/own/f"; }
+ok "others are served meanwhile" timeout 60 bash -c "$(declare -f others); c=$c others"
+ended=0
+for pid in "${changes[@]}"; do kill -0 "$pid" 2>/dev/null || ended=$((ended + 1)); done
+is "$ended" 0 "and no change is answered before"
+ok "it goes on" kill -CONT "$frozen"
+wait "${changes[@]}"
+is "$(cd "$b/known" && stat -c '%n %s' {1..40})" "$(for n in {1..40}; do echo "$n $n"; done)" "and sees what has changed"
+is "$(upcalls unanswered)" 0 "which waited until then"
 done_testing

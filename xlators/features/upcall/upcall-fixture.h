@@ -18,6 +18,7 @@ static struct gi_invalidation told[64];
 static char told_xattr[64][64], told_name[64][64], told_name2[64][64];
 static uint64_t told_serial[64];
 static unsigned ntold;
+static struct gi_fop *no_worker; /* which needs none any more, the last one */
 
 static struct gi_promised promise_told;
 #define promised promise_told.seconds
@@ -27,6 +28,8 @@ listen_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, 
 {
   if (event == GI_EVENT_PROMISE)
     promise_told = *(const struct gi_promised *)data;
+  if (event == GI_EVENT_NO_WORKER)
+    no_worker = data;
   if (event != GI_EVENT_INVALIDATE)
     return false;
   const struct gi_invalidation *inv = data;
@@ -63,6 +66,7 @@ stack(const char *options)
   struct fake_stack *s = fake_stack_new("features/upcall", options ? options : "option cache-invalidation-strict off\n", 1);
   s->parent->cls = &listener;
   ntold = 0;
+  no_worker = NULL;
   return s;
 }
 

@@ -11,11 +11,14 @@
  * - who did not answer in that time, a moment ago: it trusts nothing of before. It
  *   is still told, in order; the first answer of it makes it one that is waited for
  *   again.
+ *
+ * What waits has been done, and needs no worker. It says so, but for what waits
+ * while more than UP_IDLE_MAX answers are missing: who counts operations
+ * (performance/io-threads) lets in no more than that then.
  */
 #include "xlators/features/upcall/upcall.h"
 
 #define SLOW_NS (5 * GI_NSEC_PER_SEC)
-#define ACKS_MAX 4096 /* that are missing, at once */
 
 /* A client has not answered yet. */
 struct up_ack {
@@ -196,6 +199,8 @@ up_change_waits(struct upcall *up, struct gi_fop *fop)
   up->metrics.waited++;
   if (gi_list_first(&up->held, struct up_fop, held_link) == f)
     set_patience(up);
+  if (up->nacks <= UP_IDLE_MAX)
+    gi_notify_up(up->x, GI_EVENT_NO_WORKER, fop);
   return true;
 }
 
@@ -204,7 +209,7 @@ up_wait_for(struct upcall *up, const struct gi_fop *fop, struct gi_client_id *id
 {
   struct up_fop *f = gi_fop_private((struct gi_fop *)fop, up->x);
   struct up_client *c = up_client_find(up, id);
-  if (!f->fop || !strict(up) || up->nacks == ACKS_MAX || !c || c->slow_until > gi_now(up->x->reactor))
+  if (!f->fop || !strict(up) || !c || c->slow_until > gi_now(up->x->reactor))
     return 0;
   gi_list_foreach(other, &up->under_way, struct up_fop, link)
     if (other->fop->caller.client == id && touches(other->fop, gfid))
@@ -218,7 +223,7 @@ up_wait_for(struct upcall *up, const struct gi_fop *fop, struct gi_client_id *id
   gi_list_add_tail(&f->acks, &a->fop_link);
   f->nacks++;
   up->nacks++;
-  GI_ASSERT(!f->held && up->nacks <= ACKS_MAX);
+  GI_ASSERT(!f->held);
   return a->serial;
 }
 

@@ -133,6 +133,30 @@ test_a_strict_one_is_switched_off(void **state)
   fake_stack_free(s);
 }
 
+/* Up to a limit of answers that are missing; each change beyond it keeps its place, of which there are so many. None is answered before
+ * its time. */
+static void
+test_a_change_that_waits_needs_no_worker(void **state)
+{
+  struct fake_stack *s = stack(STRICT);
+  struct gi_fop *f[UP_IDLE_MAX + 2];
+  does(s, A, GI_FOP_STAT);
+  for (unsigned i = 0; i < GI_ARRAY_LEN(f); i++) {
+    ntold = 0;
+    fake_forget_seen(s);
+    no_worker = NULL;
+    f[i] = waits(s, B, GI_FOP_WRITE);
+    assert_ptr_equal(no_worker, i < UP_IDLE_MAX ? f[i] : NULL);
+  }
+  gi_notify(s->x, GI_EVENT_CLIENT_GONE, &client[A]);
+  for (unsigned i = 0; i < GI_ARRAY_LEN(f); i++)
+    assert_true(f[i]->answered);
+  no_worker = NULL;
+  does(s, B, GI_FOP_WRITE); /* for nobody */
+  assert_null(no_worker);
+  fake_stack_free(s);
+}
+
 int
 main(void)
 {
@@ -141,6 +165,7 @@ main(void)
       cmocka_unit_test(test_patience_ends),
       cmocka_unit_test(test_changes_that_meet),
       cmocka_unit_test(test_a_strict_one_is_switched_off),
+      cmocka_unit_test(test_a_change_that_waits_needs_no_worker),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 #define UP_CLIENT_MAX (1u << 18)        /* of one: who asks for everything loses its own */
 #define UP_RECENT 1024                  /* a power of two */
 #define UP_CARE_MAX 256                 /* patterns */
+#define UP_IDLE_MAX 4096 /* answers that are missing: what waits for more keeps its place among the operations served */
 
 struct up_options {
   bool on, strict;

@@ -15,7 +15,8 @@
  *
  * Without contention an operation costs a table look-up and a counter. Lock
  * requests are not counted: a waiting one would keep a place, and the unlock that
- * ends its waiting might never get one.
+ * ends its waiting might never get one. An operation that is done and waits for
+ * clients gives its place back (GI_EVENT_NO_WORKER).
  *
  * On a client operations only touch memory or are queued for the network, so there
  * are no workers to have. What came in one turn of the event loop goes down when it
@@ -72,7 +73,7 @@ struct iot_private {
 
 struct iot_fop {
   uint8_t prio;
-  bool sync;
+  bool sync, placed;
 };
 
 static const uint8_t class_of[GI_FOP_MAX] = {
@@ -153,13 +154,22 @@ has_room(struct gi_xlator *x, unsigned prio)
   return prio == GI_PRIO_LEAST ? has_room_for_least(x) : p->metrics.inside[prio] < limit(x->options, prio);
 }
 
+static struct iot_fop *
+take_place(struct gi_xlator *x, struct gi_fop *fop)
+{
+  struct iot_private *p = x->private;
+  struct iot_fop *f = gi_fop_private(fop, x);
+  GI_ASSERT(f->prio < GI_PRIO_COUNT && !f->placed);
+  f->placed = true;
+  p->metrics.inside[f->prio]++;
+  return f;
+}
+
 static void
 let_in(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct iot_private *p = x->private;
-  struct iot_fop *f = gi_fop_private(fop, x);
-  GI_ASSERT(f->prio < GI_PRIO_COUNT);
-  p->metrics.inside[f->prio]++;
+  struct iot_fop *f = take_place(x, fop);
   f->sync = f->prio != GI_PRIO_LEAST && fop->kind == GI_FOP_FSYNC;
   p->syncs += f->sync;
   if (f->prio != GI_PRIO_LEAST || alone(x))
@@ -324,12 +334,15 @@ next_turn(void *arg)
     serve(x);
 }
 
-static enum gi_verdict
-iot_complete(struct gi_xlator *x, struct gi_fop *fop)
+static void
+give_place_back(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct iot_private *p = x->private;
-  const struct iot_fop *f = gi_fop_private(fop, x);
+  struct iot_fop *f = gi_fop_private(fop, x);
+  if (!f->placed)
+    return;
   GI_ASSERT(p->metrics.inside[f->prio] > 0);
+  f->placed = false;
   p->metrics.inside[f->prio]--;
   if (f->sync) {
     GI_ASSERT(p->syncs > 0);
@@ -339,6 +352,12 @@ iot_complete(struct gi_xlator *x, struct gi_fop *fop)
   p->progress++;
   if (p->waiting)
     gi_defer_add(x->reactor, &p->serve);
+}
+
+static enum gi_verdict
+iot_complete(struct gi_xlator *x, struct gi_fop *fop)
+{
+  give_place_back(x, fop);
   return GI_PASS;
 }
 
@@ -350,7 +369,7 @@ let_all_in(struct gi_xlator *x)
   for (unsigned prio = 0; prio < GI_PRIO_COUNT; prio++) {
     while (!gi_list_empty(&p->turn[prio])) {
       struct gi_fop *fop = dequeue(p, prio);
-      p->metrics.inside[prio]++;
+      take_place(x, fop);
       gi_fop_forward_tell(fop, x);
     }
   }
@@ -370,7 +389,6 @@ client_gone(struct gi_xlator *x, const void *client)
       gi_list_foreach(fop, &c->fops, struct gi_fop, link) {
         p->waiting--;
         p->metrics.waiting[prio]--;
-        p->metrics.inside[prio]++; /* taken back in complete, or below */
       }
       gi_list_splice_tail(&gone, &c->fops);
       gi_list_del(&c->link);
@@ -381,10 +399,10 @@ client_gone(struct gi_xlator *x, const void *client)
     struct gi_fop *fop = gi_list_first(&gone, struct gi_fop, link);
     gi_list_del(&fop->link);
     if (!((const struct iot_options *)x->options)->cleanup) {
+      take_place(x, fop);
       gi_fop_forward_tell(fop, x);
       continue;
     }
-    p->metrics.inside[((const struct iot_fop *)gi_fop_private(fop, x))->prio]--;
     p->metrics.dropped++;
     fop->rsp.ret = -1;
     fop->rsp.err = ENOTCONN;
@@ -442,6 +460,9 @@ iot_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, voi
   case GI_EVENT_CLIENT_GONE:
     client_gone(x, data);
     break;
+  case GI_EVENT_NO_WORKER:
+    give_place_back(x, data);
+    return true;
   default:
     break;
   }

@@ -87,6 +87,35 @@ test_a_word_needs_no_place(void **state)
   fake_stack_free(s);
 }
 
+/* What is done, and waits for clients, makes room; it is answered some time. */
+static void
+test_who_waits_for_clients_has_no_place(void **state)
+{
+  struct fake_stack *s = fake_stack_new("performance/io-threads", "option low-prio-threads 1\n", 1);
+  fake_script_always(s, 0, GI_FOP_MAX, (struct fake_reply){.hold = true});
+  struct gi_fop *f[3];
+  for (unsigned i = 0; i < GI_ARRAY_LEN(f); i++)
+    f[i] = send(s, GI_FOP_WRITE, &client[0], i);
+  struct gi_fop *local = send(s, GI_FOP_WRITE, NULL, 3); /* has none */
+  assert_int_equal(fake_held(s, 0), 2);
+  fake_event(s, 0, GI_EVENT_NO_WORKER, local);
+  fake_settle(s);
+  assert_int_equal(fake_held(s, 0), 2);
+  fake_event(s, 0, GI_EVENT_NO_WORKER, f[0]);
+  fake_settle(s);
+  assert_int_equal(fake_held(s, 0), 3);
+  assert_false(f[0]->answered);
+  assert_true(fake_release(s, 0, GI_FOP_WRITE, 0, 0)); /* had given it back */
+  fake_settle(s);
+  assert_true(f[0]->answered);
+  assert_int_equal(fake_held(s, 0), 2);
+  while (fake_release(s, 0, GI_FOP_MAX, 0, 0))
+    ;
+  assert_true(f[1]->answered && f[2]->answered && local->answered);
+  assert_int_equal(s->events[GI_EVENT_NO_WORKER], 0);
+  fake_stack_free(s);
+}
+
 static struct gi_fop *
 healers_fop(struct fake_stack *s, enum gi_fop_kind kind)
 {
@@ -338,6 +367,7 @@ main(void)
       cmocka_unit_test(test_classes),
       cmocka_unit_test(test_limit_and_turns),
       cmocka_unit_test(test_a_word_needs_no_place),
+      cmocka_unit_test(test_who_waits_for_clients_has_no_place),
       cmocka_unit_test(test_least_class_beside_others),
       cmocka_unit_test(test_least_class_alone),
       cmocka_unit_test(test_others_come_between),
