@@ -8,6 +8,7 @@
 #include "tests/simulation/model/registers.h"
 #include "tests/simulation/model/quorum.h"
 #include "tests/simulation/workload/workload.h"
+#include "xlators/storage/posix/posix.h"
 
 #include <errno.h>
 
@@ -230,9 +231,23 @@ machine_new(struct sim_cluster *c, unsigned i)
   sim_machine_format(m);
 }
 
+/* What has no mark and was to be written within 20 ms: nobody knows that this copy lacks it. */
+static void
+note_lost_times(const struct sim_machine *m)
+{
+  const struct gi_xlator *x = gi_graph_find(m->process->ctx.graph, "vol-posix");
+  const struct posix *p = x->private;
+  if (p == NULL)
+    return;
+  gi_list_foreach(pi, &p->dirty_soon.inodes, struct posix_inode, dirty)
+    sim_lost_times_add(&m->cluster->lost_times, &pi->self->gfid, &pi->times.m);
+}
+
 void
 sim_machine_crash(struct sim_machine *m)
 {
+  if (m->process->state != SIM_DOWN && m->process->ctx.graph)
+    note_lost_times(m);
   sim_process_crash(m->process, false);
   sim_view_free(&m->view);
 }
@@ -393,6 +408,7 @@ sim_cluster_free(struct sim_cluster **cp)
   *cp = NULL;
   if (c == NULL)
     return;
+  sim_lost_times_free(&c->lost_times);
   if (c->mover) {
     sim_process_crash(c->mover, false);
     sim_process_free(&c->mover);

@@ -129,8 +129,9 @@ struct sim_cluster {
   struct sim_modes *modes;     /* the same of modes */
   struct sim_claims *claims;   /* the same of locks; NULL: none was taken */
   struct sim_process *mover;   /* the rebalance; NULL: none */
-  int leaving;                 /* the set that it empties; -1: none */
-  unsigned replaced;           /* the brick that the administrator announces as new */
+  struct sim_lost_times lost_times;
+  int leaving;       /* the set that it empties; -1: none */
+  unsigned replaced; /* the brick that the administrator announces as new */
   bool announced;
   struct sim_machine machine[SIM_BRICKS];
   struct sim_client client[SIM_CLIENTS];

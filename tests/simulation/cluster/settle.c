@@ -74,8 +74,8 @@ all_same(struct sim_cluster *c, char *why, size_t len)
   for (unsigned i = 0; i < c->config.bricks; i++) {
     unsigned first = i - i % sim_set_size(&c->config),
              except = sim_is_arbiter(&c->config, i) ? SIM_BUT_CONTENT | SIM_BUT_MTIME : but;
-    if (i > first && !sim_disk_same_but(c->machine[first].disk, SIM_BRICK_DIR, c->machine[i].disk, SIM_BRICK_DIR, except, what,
-                                        sizeof(what))) {
+    if (i > first && !sim_disk_same_but(c->machine[first].disk, SIM_BRICK_DIR, c->machine[i].disk, SIM_BRICK_DIR, except,
+                                        &c->lost_times, what, sizeof(what))) {
       snprintf(why, len, "brick-%u and brick-%u: %s", first, i, what);
       return false;
     }

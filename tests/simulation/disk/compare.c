@@ -5,6 +5,7 @@
  */
 #include "tests/simulation/disk/disk-private.h"
 
+#include "libglusterish/bigendian.h"
 #include "libglusterish/types.h"
 
 #include <stdarg.h>
@@ -33,6 +34,7 @@ struct look {
   size_t len;
   bool crashed, no_notes;
   unsigned but;
+  const struct sim_lost_times *lost;
   struct gi_gfid *gfid; /* of every object found: each needs a handle */
   unsigned count, room;
 };
@@ -278,16 +280,39 @@ is_linkto(const struct sim_inode *i)
   return gi_has_linkto_mode(i->attr.mode) && sim_xattr_find(i, KEY_LINKTO);
 }
 
+/* What a killed process had not written is on the other copies, and nobody heals it. */
+static bool
+is_lost(const struct look *l, const struct gi_gfid *gfid, const struct gi_time *mtime)
+{
+  for (size_t n = 0; l->lost && n < l->lost->count; n++) {
+    const struct sim_lost_time *t = &l->lost->time[n];
+
+    if (gi_gfid_equal(&t->gfid, gfid) && t->mtime.sec == mtime->sec && t->mtime.nsec == mtime->nsec)
+      return true;
+  }
+  return false;
+}
+
+/* None: the earliest there is. */
+static struct gi_time
+mtime_of(const struct sim_inode *i)
+{
+  const struct sim_xattr *x = sim_xattr_find(i, KEY_TIMES);
+  const uint8_t *at = x && x->len >= MTIME_AT + MTIME_LEN ? (const uint8_t *)x->value + MTIME_AT : NULL;
+
+  return at ? (struct gi_time){(int64_t)gi_be64_load(at), (uint32_t)gi_be64_load(at + 8)} : (struct gi_time){INT64_MIN, 0};
+}
+
 static bool
 same_mtime(struct look *l, const char *path, const struct sim_inode *a, const struct sim_inode *b)
 {
-  const struct sim_xattr *x = sim_xattr_find(a, KEY_TIMES), *y = sim_xattr_find(b, KEY_TIMES);
+  const struct gi_time s = mtime_of(a), t = mtime_of(b);
+  struct gi_gfid gfid = gi_gfid_none;
 
-  if (!x || !y || x->len != y->len)
-    return x == y || differ(l, "%s/: only one has times", path);
-  if (x->len >= MTIME_AT + MTIME_LEN && memcmp(x->value + MTIME_AT, y->value + MTIME_AT, MTIME_LEN) != 0)
-    return differ(l, "%s/: changed at another time", path);
-  return true;
+  gfid_of(a, &gfid);
+  if ((s.sec == t.sec && s.nsec == t.nsec) || is_lost(l, &gfid, gi_time_later(&s, &t) ? &s : &t))
+    return true;
+  return differ(l, s.sec == INT64_MIN || t.sec == INT64_MIN ? "%s/: only one has times" : "%s/: changed at another time", path);
 }
 
 static bool
@@ -377,14 +402,31 @@ wrong_notes(const struct sim_disk *d)
 bool
 sim_disk_same(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, char *why, size_t len)
 {
-  return sim_disk_same_but(a, a_path, b, b_path, 0, why, len);
+  return sim_disk_same_but(a, a_path, b, b_path, 0, NULL, why, len);
+}
+
+void
+sim_lost_times_add(struct sim_lost_times *l, const struct gi_gfid *gfid, const struct gi_time *mtime)
+{
+  if (l->count == l->room) {
+    l->room = l->room ? 2 * l->room : 16;
+    l->time = gi_realloc(l->time, l->room * sizeof(*l->time));
+  }
+  l->time[l->count++] = (struct sim_lost_time){*gfid, *mtime};
+}
+
+void
+sim_lost_times_free(struct sim_lost_times *l)
+{
+  gi_free(l->time);
+  *l = (struct sim_lost_times){0};
 }
 
 bool
-sim_disk_same_but(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, unsigned but, char *why,
-                  size_t len)
+sim_disk_same_but(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, unsigned but,
+                  const struct sim_lost_times *lost, char *why, size_t len)
 {
-  struct look l = {.why = why, .len = len, .but = but, .no_notes = wrong_notes(a) || wrong_notes(b)};
+  struct look l = {.why = why, .len = len, .but = but, .lost = lost, .no_notes = wrong_notes(a) || wrong_notes(b)};
   struct sim_inode *ra = brick_root(a, a_path, &l), *rb = ra ? brick_root(b, b_path, &l) : NULL;
 
   return ra && rb && same_below(&l, "", ra, rb) && is_sound(a, a_path, true, why, len) && is_sound(b, b_path, true, why, len);

@@ -114,13 +114,25 @@ void sim_disk_set_read_only(struct sim_disk *d, bool read_only);
  * xattrs except those replicas may differ in (replicate.md 7.4); and in each every object with a gfid has its handle and every
  * handle its names. Else the first difference in words is in `why`. */
 bool sim_disk_same(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, char *why, size_t len);
-/* The same, except for what `but` names. */
+/* Times of last changes that brick processes had not written yet when they were killed (storage/posix, "Times"). */
+struct sim_lost_time {
+  struct gi_gfid gfid;
+  struct gi_time mtime;
+};
+struct sim_lost_times {
+  struct sim_lost_time *time;
+  size_t count, room;
+};
+void sim_lost_times_add(struct sim_lost_times *l, const struct gi_gfid *gfid, const struct gi_time *mtime);
+void sim_lost_times_free(struct sim_lost_times *l);
+
+/* The same, except for what `but` names, and for copies of which the later time is in `lost` (NULL: none). */
 enum {
   SIM_BUT_CONTENT = 1, /* one of them is an arbiter's */
   SIM_BUT_MTIME = 2,   /* the times of the last change differ */
 };
-bool sim_disk_same_but(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, unsigned but, char *why,
-                       size_t len);
+bool sim_disk_same_but(struct sim_disk *a, const char *a_path, struct sim_disk *b, const char *b_path, unsigned but,
+                       const struct sim_lost_times *lost, char *why, size_t len);
 /* Only the second half of it: handles and names of one brick are one to one. */
 bool sim_disk_sound(struct sim_disk *d, const char *path, char *why, size_t len);
 /* The same, but a directory's handle may exist without the directory, as a crash can leave it: nobody takes it for a directory, and
