@@ -156,19 +156,21 @@ struct di_told {
 #define DI_UNTOLD 255
 
 struct di_fd {
-  uint32_t set;            /* di.sets when it was opened */
-  bool busy;               /* a file is being opened on one of them, or a directory listed: others wait */
-  bool known;              /* what follows is set; if not: opened before the second subvolume came */
-  uint64_t opened, absent; /* a directory: places of subvolumes where it is open; that do not have it */
-  struct gi_xlator *at[2]; /* a file: subvolumes where it is open */
-  struct di_told told;     /* a directory: since somebody began at 0 … */
-  uint64_t since;          /* … which was then, or when it was opened (gi_now); 0: nobody knows what was told before */
-  bool fresh;              /* since it was opened: each subvolume knows which copies are good … */
-  bool left;               /* … and since then a name may have left some of them */
-  uint64_t listed;         /* the cookie up to which everything was listed since then */
-  uint8_t again;           /* so many places, from the first, may have got files since they were listed … */
-  uint8_t shown;           /* … or, if not all names are told that were met, so many */
-  struct gi_fd **second;   /* by place, those for that; DI_MAX, NULL: none of them is open */
+  uint32_t set;             /* di.sets when it was opened */
+  bool busy;                /* a file is being opened on one of them, or a directory listed: others wait */
+  bool known;               /* what follows is set; if not: opened before the second subvolume came */
+  uint64_t opened, absent;  /* a directory: places of subvolumes where it is open; that do not have it */
+  struct gi_xlator *at[2];  /* a file: subvolumes where it is open */
+  struct di_told told;      /* a directory: since somebody began at 0 … */
+  uint64_t since;           /* … which was then, or when it was opened (gi_now); 0: nobody knows what was told before */
+  bool fresh;               /* since it was opened: each subvolume knows which copies are good … */
+  bool left;                /* … and since then a name may have left some of them */
+  uint64_t listed;          /* the cookie up to which everything was listed since then */
+  uint8_t again;            /* so many places, from the first, may have got files since they were listed … */
+  uint8_t shown;            /* … or, if not all names are told that were met, so many */
+  uint8_t more;             /* so often all were listed once more */
+  struct di_layout *layout; /* of the directory, when the listing began, or what follows now; NULL: not known */
+  struct gi_fd **second;    /* by place, those for that; DI_MAX, NULL: none of them is open */
 };
 
 struct di_inode *di_inode_of(const struct di *d, const struct gi_inode *inode);

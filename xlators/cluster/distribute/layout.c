@@ -32,6 +32,20 @@ di_layout_copy(const struct di_layout *l)
 }
 
 bool
+di_layout_same(const struct di_layout *a, const struct di_layout *b)
+{
+  uint8_t x[DI_LAYOUT_BYTES], y[DI_LAYOUT_BYTES];
+  bool same = a->n == b->n;
+
+  for (unsigned i = 0; same && i < a->n; i++) {
+    di_range_encode(&a->range[i], x);
+    di_range_encode(&b->range[i], y);
+    same = memcmp(x, y, sizeof(x)) == 0;
+  }
+  return same;
+}
+
+bool
 di_range_decode(struct di_range *r, const void *bytes, uint32_t len)
 {
   const uint8_t *b = bytes;

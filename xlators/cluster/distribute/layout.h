@@ -32,6 +32,7 @@ struct di_layout {
 
 struct di_layout *di_layout_new(unsigned n);
 struct di_layout *di_layout_copy(const struct di_layout *l);
+bool di_layout_same(const struct di_layout *a, const struct di_layout *b); /* whether or not their subvolumes could be asked */
 /* From the attribute's bytes. False: it is none, the range is as if there were no attribute. */
 bool di_range_decode(struct di_range *r, const void *bytes, uint32_t len);
 void di_range_encode(const struct di_range *r, uint8_t bytes[DI_LAYOUT_BYTES]);

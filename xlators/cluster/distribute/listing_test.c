@@ -516,6 +516,27 @@ test_file_that_comes_to_the_good_copies(void **state)
   fake_stack_free(s);
 }
 
+/* It was on the last one, went to the first when that was listed, and is back when the first is listed again. */
+static void
+test_file_that_moves_twice(void **state)
+{
+  for (uint32_t commit = 0; commit <= 7; commit += 7) {
+    struct gi_fd *fd;
+    struct fake_stack *s =
+        stack_that_shows(&fd, (struct shows){"a"}, (struct shows){"b"}, (struct shows){"c", "cx", .left = true});
+    char got[256];
+    int err;
+
+    for (unsigned i = 0; i < 3; i++)
+      parts[i].commit = commit;
+    list_all(s, fd, got, &err);
+    assert_int_equal(err, 0);
+    assert_string_equal(got, commit ? "a b c x " : "a b c "); /* nothing moves twice by one layout */
+    assert_int_equal(fake_count(s, 2, GI_FOP_READDIR), commit ? 1 : 0);
+    fake_stack_free(s);
+  }
+}
+
 /* Bricks of GlusterFS. */
 static void
 test_bricks_that_do_not_say_what_left(void **state)
@@ -746,6 +767,7 @@ main(void)
       cmocka_unit_test(test_listing_of_a_linkto_file_without_its_attribute),
       cmocka_unit_test(test_listing_of_what_is_gone_by_now),
       cmocka_unit_test(test_file_that_goes_back),
+      cmocka_unit_test(test_file_that_moves_twice),
       cmocka_unit_test(test_file_that_comes_to_the_good_copies),
       cmocka_unit_test(test_bricks_that_do_not_say_what_left),
       cmocka_unit_test(test_linkto_file_whose_file_is_not_met),

@@ -7,7 +7,8 @@
  *
  * A file may go from a subvolume that is still to be listed to one that was: a rebalance moves it, or a rename puts another one in its place. So each
  * subvolume says with its listing when a name last left it (GI_LEFT_KEY). If that may have been since the listing began, those before it are listed
- * again in the end; and so are those that have shown a linkto file whose name nobody has told yet. What was told is not told again (told.c).
+ * again in the end; and so are those that have shown a linkto file whose name nobody has told yet. What was told is not told again (told.c). If the
+ * layout has changed meanwhile, a file may have moved twice: then all are listed once more.
  *
  * A cookie says which subvolume, whether for the first time or again, and where on it (distribute.md 10).
  */
@@ -16,6 +17,7 @@
 #include "libglusterish/extension.h"
 #include "libglusterish/log.h"
 #include "libglusterish/mutants.h"
+#include "libglusterish/probe.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,6 +28,7 @@
 #define LEAF_BITS 7
 #define LEAF_MASK ((1ull << LEAF_BITS) - 1)
 #define AGAIN DI_MAX     /* the part of the listing in which the first subvolume is listed again */
+#define ROUNDS_MAX 16    /* so often the layout may change while a listing goes on */
 #define TOP (1ull << 62) /* offsets of bricks are below 2^63, and so are cookies: lseek takes no others */
 
 _Static_assert(DI_LEAFS == LEAF_MASK + 1, "a cookie has room for all parts of a listing");
@@ -172,6 +175,7 @@ di_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes)
 
   di_told_free(&df->told);
   drop_second(df);
+  gi_free(df->layout);
 }
 
 /* A subvolume of several copies may list another one when it is listed again. The cookies of the first time, to which a reader may come back, hold on
@@ -491,6 +495,41 @@ next_leaf(struct listing *l)
   return !is_again(l) || l->place < sets_again(l);
 }
 
+/* What is known of the layout now is what the part that follows begins with. Whether it was another one. */
+static bool
+took_layout(struct listing *l)
+{
+  const struct di_layout *is = di_layout_known(l->d, l->fop->fd->inode);
+  struct di_layout *was = l->df->layout;
+  bool other = is && (!was || !di_layout_same(was, is));
+
+  l->df->layout = is ? di_layout_copy(is) : NULL;
+  gi_free(was);
+  return other;
+}
+
+/* Nothing follows. But a file may have gone to a subvolume that is listed again, and from there to one that is not. Two rebalances do that, and each of
+ * them writes another layout first: then all are listed again, as often as it is another one. */
+static bool
+list_once_more(struct listing *l)
+{
+  struct di_fd *df = l->df;
+
+  if (!df->since || !df->again || di_locate(l->d, l->fop, l->fop->fd->inode) || !took_layout(l))
+    return false;
+  if (df->more == ROUNDS_MAX) {
+    l->err = EIO;
+    return false;
+  }
+  GI_PROBE("distribute: all are listed once more, as the layout has changed");
+  drop_second(df);
+  df->again = DI_MAX;
+  df->left = true;
+  df->more++;
+  l->leaf = AGAIN - 1;
+  return next_leaf(l);
+}
+
 /* The subvolume after this one begins where the last entry's cookie leads: nobody asks this one again in vain. */
 static void
 continue_behind(struct listing *l)
@@ -506,6 +545,7 @@ begin_anew(struct listing *l)
 {
   struct di_fd *df = l->df;
 
+  GI_IGNORE(took_layout(l));
   if (!l->d->seed)
     gi_random(l->d->x->reactor, &l->d->seed, sizeof(l->d->seed));
   di_told_free(&df->told);
@@ -517,6 +557,7 @@ begin_anew(struct listing *l)
   }
   df->listed = 0;
   df->again = df->shown = 0;
+  df->more = 0;
 }
 
 /* The reader goes on somewhere else than where it was: in the middle of what it got last, as a rule. */
@@ -527,9 +568,13 @@ go_elsewhere(struct listing *l)
   unsigned leaf;
 
   GI_IGNORE(di_cookie_decode(df->listed, &leaf));
-  if (leaf < l->leaf) {
+  if (leaf < l->leaf && !df->more) {
     df->since = 0;
     return;
+  }
+  if (df->more) { /* it may be a cookie of an earlier time, and skips what it has not seen */
+    gi_free(df->layout);
+    df->layout = NULL;
   }
   if (!di_told_back(&df->told, l->from))
     di_told_only(&df->told, l->leaf);
@@ -596,7 +641,9 @@ list(struct di *d, struct gi_fop *fop)
       end = true;
     }
     if (!err && end)
-      over = !next_leaf(&l);
+      over = !next_leaf(&l) && !list_once_more(&l);
+    if (over)
+      err = l.err;
   }
   if (err) {
     di_told_lost(&l.df->told, &fop->rsp.entries);
