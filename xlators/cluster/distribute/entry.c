@@ -182,6 +182,21 @@ unmake(struct di *d, struct gi_fop *fop, unsigned child)
   return di_is_gone(err) ? 0 : err;
 }
 
+/* `child` (-1: it has left) refused it for an old layout. Another client may have made it by that since it was looked for, and where it belongs
+ * now nobody knows of that. GI_HELD: it can be made there. */
+static enum gi_verdict
+refused(struct di *d, struct gi_fop *fop, int child)
+{
+  int err = child < 0 ? 0 : unmake(d, fop, (unsigned)child);
+
+  gi_reply_clear(&fop->rsp);
+  if (!err)
+    err = di_is_free(d, fop, &fop->loc);
+  if (err == EEXIST && fop->kind == GI_FOP_CREATE && !(fop->args.flags & O_EXCL))
+    return open_existing(d, fop);
+  return err ? gi_fop_fail(fop, err) : GI_HELD;
+}
+
 static enum gi_verdict
 make(struct di *d, struct gi_fop *fop)
 {
@@ -189,6 +204,7 @@ make(struct di *d, struct gi_fop *fop)
   const struct di_layout *l;
   unsigned child, hashed;
   bool asked = false;
+  enum gi_verdict v;
   int err;
 
   for (int again = 0;; again++) {
@@ -217,9 +233,9 @@ make(struct di *d, struct gi_fop *fop)
       break;
     renew_layout(d, parent); /* it is another one now */
     if (di_layout_refused(fop)) {
-      err = unmake(d, fop, child);
-      if (err)
-        return gi_fop_fail(fop, err);
+      v = refused(d, fop, (int)child);
+      if (v != GI_HELD)
+        return v;
     }
   }
   if (fop->rsp.ret < 0 && fop->rsp.err == err)
@@ -231,9 +247,9 @@ make(struct di *d, struct gi_fop *fop)
 static enum gi_verdict
 make_anew(struct di *d, struct gi_fop *fop)
 {
-  int child = di_index(d, di_fop_of(fop, d)->to), err = child < 0 ? 0 : unmake(d, fop, (unsigned)child);
+  enum gi_verdict v = refused(d, fop, di_index(d, di_fop_of(fop, d)->to));
 
-  return err ? gi_fop_fail(fop, err) : make(d, fop);
+  return v == GI_HELD ? make(d, fop) : v;
 }
 
 /* It was refused because something has the name. */

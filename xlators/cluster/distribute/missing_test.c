@@ -321,6 +321,55 @@ test_healed_layout_is_not_committed(void **state)
   fake_stack_free(s);
 }
 
+/* ---- a creation that is refused for an old layout: another client has made the name by that, and where it belongs now nobody knows of it ---- */
+
+static void
+say_made_by_another(struct gi_fop *fop, void *arg)
+{
+  static struct part exchanged[2] = {{.n = 1, .of = 2}, {.n = 0, .of = 2}};
+  struct part *now = &exchanged[arg == &parts[1]];
+
+  if (!fop->loc.name)
+    say_dir(fop, now);
+  else if (now->n == 0)
+    gi_fop_fail(fop, ENOENT);
+  else
+    attr_of(&fop->rsp.stat, FILE_GFID + 1, S_IFREG | 0644);
+}
+
+static void
+refuse_layout(struct gi_fop *fop, void *arg)
+{
+  gi_dict_set_int(gi_fop_rsp_xdata(fop), GI_LAYOUT_REFUSED_KEY, 1);
+}
+
+static void
+test_refused_creation_finds_another_file(void **state)
+{
+  static const struct {
+    enum gi_fop_kind kind;
+    uint32_t flags;
+    int err;
+  } t[] = {{GI_FOP_CREATE, O_CREAT | O_EXCL, EEXIST}, {GI_FOP_CREATE, O_CREAT, 0}, {GI_FOP_SYMLINK, 0, EEXIST}};
+
+  for (unsigned k = 0; k < GI_ARRAY_LEN(t); k++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    struct gi_fop *f = entry_fop(s, t[k].kind, name_on(0, 2));
+
+    f->args.flags = t[k].flags;
+    if (t[k].kind == GI_FOP_CREATE)
+      gi_fop_set_fd(f, fake_fd(s, FILE_GFID));
+    for (unsigned i = 0; i < 2; i++)
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_made_by_another, .arg = &parts[i]});
+    fake_script(s, 0, t[k].kind, (struct fake_reply){.ret = -1, .err = EIO, .fill = refuse_layout});
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.ret < 0 ? f->rsp.err : 0, t[k].err);
+    assert_int_equal(fake_count(s, 1, t[k].kind), 0);
+    assert_int_equal(fake_count(s, 0, GI_FOP_OPEN), t[k].err == 0); /* who does not ask for a new file gets that one */
+    fake_stack_free(s);
+  }
+}
+
 int
 main(void)
 {
@@ -334,6 +383,7 @@ main(void)
       cmocka_unit_test(test_commit_is_withdrawn),
       cmocka_unit_test(test_commit_is_learned_later),
       cmocka_unit_test(test_healed_layout_is_not_committed),
+      cmocka_unit_test(test_refused_creation_finds_another_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

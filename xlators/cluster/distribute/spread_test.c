@@ -339,8 +339,10 @@ test_stale_layout_is_refused(void **state)
 
     fake_script(s, 0, kinds[k], (struct fake_reply){.ret = -1, .err = EIO, .fill = say_refused});
     fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT}); /* whether it has made it none the less */
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < 2; i++) {
       fake_script(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_dir, .arg = &other[i]});
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = ENOENT}); /* nor has anybody else */
+    }
     fake_script(s, 1, kinds[k], (struct fake_reply){.fill = say_file});
     fake_submit(s, f);
     assert_int_equal(f->rsp.ret, 0);
