@@ -149,10 +149,13 @@ static int
 make_object(struct sim_client *c, struct gi_inode *dir, const char *name, bool directory, const struct gi_gfid *gfid)
 {
   struct gi_fd *fd = NULL;
-  /* As a kernel does: a file that is not yet where its name belongs is found by a lookup, and without an answer nothing is made. */
-  int found = c->cluster->mover ? sim_op_lookup(c, dir, name, NULL, NULL) : 0;
+  /* As a kernel does: a file that is not yet where its name belongs is found by a lookup, and nothing is made if it is, or without an answer.
+   * Without a lease what is found may have gone: then the brick says so. */
+  int found = c->cluster->mover ? sim_op_lookup(c, dir, name, NULL, NULL) : -ENOENT;
   if (found < 0 && found != -ENOENT)
     return found;
+  if (found >= 0 && gi_promise_lease(c->top->graph))
+    return -EEXIST;
   if (directory)
     return sim_op_mkdir_as(c, dir, name, gfid, NULL);
   int ret = sim_op_create_as(c, dir, name, O_RDWR | O_EXCL, gfid, &fd);
