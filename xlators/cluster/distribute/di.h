@@ -512,6 +512,8 @@ void di_told_free(struct di_told *t);
 int di_dir_empty(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat);
 /* Brings the names in the directory of `entry` to the disks of a subvolume. On a task. 0 or errno. */
 int di_dir_sync(struct di *d, struct gi_fop *fop, const struct gi_loc *entry, unsigned child);
+/* What `child` has of a file, its attributes too, is on the disks. 0 or errno. */
+int di_file_sync(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child);
 
 /* ---- directories (heal.c) ---- */
 

@@ -70,6 +70,19 @@ di_on_inode(struct gi_xlator *x, struct gi_fop *fop)
   return di_run(d, fop, i->layout && i->layout->generation == d->generation ? di_dir_op : located);
 }
 
+int
+di_file_sync(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child)
+{
+  struct gi_fop *h = di_own_fop(fop, GI_FOP_FSYNC, gfid);
+  struct gi_inode *inode = gi_inode_get(h->graph, gfid);
+  struct gi_fd *fd = gi_fd_anonymous(h->graph, inode);
+
+  gi_fop_set_fd(h, fd);
+  gi_fd_unref(&fd);
+  gi_inode_unref(&inode);
+  return di_do_drop(d, h, child);
+}
+
 /* Of no object in particular: any subvolume that can serve answers. */
 enum gi_verdict
 di_everywhere(struct gi_xlator *x, struct gi_fop *fop)

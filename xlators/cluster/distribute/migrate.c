@@ -251,6 +251,8 @@ di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, uns
     if (!err)
       err = di_linkto_lead(d, fop, &gfid, *source, child); /* to those who missed it */
     if (!err)
+      err = di_file_sync(d, fop, &gfid, child); /* or it is no file any more after a loss of power */
+    if (!err)
       err = retire(d, fop, &gfid, *source);
   }
   if (!err && !lost)

@@ -559,6 +559,7 @@ test_a_move_is_finished_when_nobody_has_a_lock(void **state)
     assert_int_equal(f->rsp.stat.mode, S_IFREG | 0644);
     assert_int_equal(mode_there, size_held ? 0 : S_IFREG | 0644);
     assert_int_equal(mode_set, held ? 0 : S_IFREG | GI_LINKTO_MODE);
+    assert_int_equal(fake_count(s, 1, GI_FOP_FSYNC), !size_held);
     /* Held: the source counts, and what is done there is done to the copy, too. */
     assert_ptr_equal(di_inode_of(di_of(s->x), fake_inode(s, FILE_GFID))->cached, s->x->children[held ? 0 : 1]);
     fake_stack_free(s);

@@ -397,21 +397,27 @@ go_back(struct move *m)
   return err ? err : EAGAIN;
 }
 
-/* What it has become meanwhile, by the hand of somebody else, stays: names are removed of linkto files alone. EAGAIN: all is to be compared anew. */
+/* What it has become meanwhile, by the hand of somebody else, stays: names are removed of linkto files alone. EAGAIN: all is to be compared anew.
+ * The target is the file on the disks first: without its mode it would lead to a source that is none any more. */
 static int
 retire(struct move *m)
 {
-  int err = di_linkto_lead(m->f.r->d, m->f.r->base, &m->f.gfid, m->f.from, m->f.to); /* to those who missed the mark */
+  struct di *d = m->f.r->d;
+  int err;
 
   GI_ASSERT(m->switched || m->replaced);
   m->switched = true;
+  err = di_file_sync(d, m->f.r->base, &m->f.gfid, m->f.to);
+  if (err)
+    return err;
+  err = di_linkto_lead(d, m->f.r->base, &m->f.gfid, m->f.from, m->f.to); /* to those who missed the mark */
   if (!err)
     err = set_mode(m, m->f.from, GI_LINKTO_MODE, false);
   if (err == EAGAIN)
     err = go_back(m);
   if (err && !di_is_gone(err))
     return err; /* gone: its last name was removed, which is seen when names are */
-  return drop_xattr(m, m->f.to, m->f.r->d->linkto_key);
+  return drop_xattr(m, m->f.to, d->linkto_key);
 }
 
 bool

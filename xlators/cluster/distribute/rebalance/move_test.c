@@ -512,28 +512,27 @@ test_which_copies_are_good_is_asked_before_each_comparison(void **state)
 
 /* ---- on the disks ---- */
 
-/* The subvolumes where a name was removed or synced, in this order. */
+/* The subvolumes where the file got a mode or was synced, and a name was removed or synced, in this order. */
 static void
-seen_names(const struct fake_stack *s, char *order)
+seen_steps(const struct fake_stack *s, char *order)
 {
-  for (unsigned i = 0; i < s->nseen; i++) {
-    enum gi_fop_kind k = s->seen[i].kind;
-    char what = k == GI_FOP_UNLINK ? 'r' : k == GI_FOP_FSYNCDIR ? 's' : '\0';
+  static const char what[GI_FOP_MAX] = {
+      [GI_FOP_SETATTR] = 'm', [GI_FOP_FSYNC] = 'f', [GI_FOP_UNLINK] = 'r', [GI_FOP_FSYNCDIR] = 's'};
 
-    if (what)
-      order += sprintf(order, "%c%u ", what, s->seen[i].child);
-  }
+  for (unsigned i = 0; i < s->nseen; i++)
+    if (what[s->seen[i].kind])
+      order += sprintf(order, "%c%u ", what[s->seen[i].kind], s->seen[i].child);
 }
 
-/* A brick of the source that loses its power a moment later must not have it again. */
+/* A brick that loses its power a moment later is to have the file at its target, and not at its source again. */
 static void
-test_what_has_moved_is_gone_from_the_disks_of_the_source(void **state)
+test_what_has_moved_is_on_the_disks(void **state)
 {
   struct fake_stack *s = stack_where_it_moved();
   char seen[256] = "";
 
-  seen_names(s, seen);
-  assert_string_equal(seen, "r0 s0 ");
+  seen_steps(s, seen);
+  assert_string_equal(seen, "m0 f1 m1 f1 m0 r0 s0 ");
   fake_stack_free(s);
 }
 
@@ -786,7 +785,7 @@ main(void)
       cmocka_unit_test(test_the_size_of_a_file_in_blocks_goes_along),
       cmocka_unit_test(test_a_move_is_finished_with_the_lock_of_the_size),
       cmocka_unit_test(test_which_copies_are_good_is_asked_before_each_comparison),
-      cmocka_unit_test(test_what_has_moved_is_gone_from_the_disks_of_the_source),
+      cmocka_unit_test(test_what_has_moved_is_on_the_disks),
       cmocka_unit_test(test_layout_of_a_user_stays),
       cmocka_unit_test(test_stray_of_a_file_that_moves_goes),
       cmocka_unit_test(test_file_that_stays_loses_its_marks),
