@@ -159,7 +159,7 @@ di_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
 
   switch (event) {
   case GI_EVENT_PARENT_UP:
-    if (d->n > 1)
+    if (d->spread)
       gi_timer_set(&d->first_up, FIRST_UP_S * GI_NSEC_PER_SEC);
     return false;
   case GI_EVENT_PARENT_DOWN:
@@ -172,7 +172,7 @@ di_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
   case GI_EVENT_CHILD_DOWN:
     if (child < 0)
       return true; /* it has left */
-    if (d->n > 1) {
+    if (d->spread) {
       child_moved(d, (unsigned)child, event == GI_EVENT_CHILD_UP);
       return true;
     }
@@ -187,7 +187,7 @@ di_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
       try_to_join(d, (unsigned)child);
     return child < 0;
   case GI_EVENT_INVALIDATE:
-    return d->n > 1 && child >= 0 && invalidated(d, (unsigned)child, data);
+    return d->spread && child >= 0 && invalidated(d, (unsigned)child, data);
   case GI_EVENT_CANCEL:
     return true;
   default:
@@ -197,11 +197,15 @@ di_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void
 
 /* ---- another set ---- */
 
-/* With one subvolume operations pass by; only what a directory's layout is about stops here. */
+/* With one subvolume operations pass by. What a directory's layout is about stops here; and listings, which go on when a second one comes: their cookies
+ * are those of several, and what they have told is known. */
 void
 di_set_kinds(struct di *d)
 {
-  d->x->kinds = d->n == 1 ? GI_KIND(GI_FOP_MKDIR) | GI_KIND(GI_FOP_GETXATTR) | GI_KIND(GI_FOP_FGETXATTR) : 0;
+  static const uint64_t of_one = GI_KIND(GI_FOP_MKDIR) | GI_KIND(GI_FOP_GETXATTR) | GI_KIND(GI_FOP_FGETXATTR) |
+                                 GI_KIND(GI_FOP_READDIR) | GI_KIND(GI_FOP_READDIRP);
+
+  d->x->kinds = d->spread ? 0 : of_one;
 }
 
 void
@@ -301,12 +305,15 @@ take(struct di *d)
   d->sets++;
   d->shrunk = d->shrunk || leaves;
   d->left = leaves ? d->sets : d->left;
+  d->spread = d->spread || leaves || d->n > 1;
   GI_ASSERT(d->n > 0 && d->n <= DI_MAX);
   next_generation(d);
   d->joining = d->x->graph->active ? di_all(d) & ~d->heard : 0;
   di_set_kinds(d);
   gi_log(GI_LOG_INFO, x->name, GI_MSG_DISTRIBUTE + 6, "the volume is spread over %u subvolumes now", d->n);
   gi_xlator_take_children(x);
+  if (di_index(d, d->sole) < 0)
+    d->sole = NULL;
   assign_places(d);
   di_set_leaving(d);
   di_place_set(d);

@@ -72,10 +72,13 @@ struct di {
   uint32_t generation;   /* layouts of another one are asked for again */
   uint64_t seed;         /* of hashes of names; 0: not drawn yet */
   uint64_t owners;       /* lock owners given out */
-  bool shrunk;           /* a subvolume has left: what is known may name it */
-  uint32_t sets;         /* how often the set of subvolumes was exchanged … */
-  uint32_t left;         /* … when one had left last */
-  unsigned busy;         /* tasks, and questions of our own, under way: subvolumes keep their numbers */
+  bool spread;           /* over several subvolumes, now or before: operations do not pass by */
+  struct gi_xlator
+      *sole;     /* before that: where descriptors are open that are not `known`; NULL: it has left, or there was none */
+  bool shrunk;   /* a subvolume has left: what is known may name it */
+  uint32_t sets; /* how often the set of subvolumes was exchanged … */
+  uint32_t left; /* … when one had left last */
+  unsigned busy; /* tasks, and questions of our own, under way: subvolumes keep their numbers */
   bool draining;
   struct gi_list waiting; /* struct gi_fop.link: until the set of subvolumes has been exchanged */
   struct gi_defer settle;
@@ -150,6 +153,7 @@ struct di_told {
   uint64_t *hash;   /* 0: free */
   uint8_t *leaf;    /* the first part of the listing that has told of it, or DI_UNTOLD */
   uint32_t nlast;   /* in the replies that the reader got last, from the cookie `last_from` on */
+  uint32_t taken;   /* of these, before the last reply */
   uint64_t last_from;
   struct di_last *last;
 };
@@ -158,7 +162,7 @@ struct di_told {
 struct di_fd {
   uint32_t set;             /* di.sets when it was opened */
   bool busy;                /* a file is being opened on one of them, or a directory listed: others wait */
-  bool known;               /* what follows is set; if not: opened before the second subvolume came */
+  bool known;               /* what follows is set; if not: opened when there was one subvolume (di.sole), or not at all */
   uint64_t opened, absent;  /* a directory: places of subvolumes where it is open; that do not have it */
   struct gi_xlator *at[2];  /* a file: subvolumes where it is open */
   struct di_told told;      /* a directory: since somebody began at 0 … */
@@ -258,7 +262,8 @@ struct di_found {
   uint64_t absent, failed;    /* they do not have it; they could not say */
 };
 
-/* Asks the subvolumes of `mask` for a place: by name, or by its gfid if `loc` has no name. The caller ends it with di_found_end. */
+/* Asks the subvolumes of `mask`, which may be none, for a place: by name, or by its gfid if `loc` has no name. The caller ends it with
+ * di_found_end. */
 void di_find(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, uint64_t mask, struct di_found *f);
 void di_found_end(struct di_found *f);
 /* When all answers are there. A file that may be a linkto file without its attribute (di_is_bare) is one, if another subvolume has the file. */
@@ -496,8 +501,11 @@ unsigned di_told_name(struct di_told *t, const char *name, uint32_t len, unsigne
 /* It was met, and may be told of yet: it counts as untold unless it is told. */
 void di_told_met(struct di_told *t, const char *name, uint32_t len);
 bool di_told_has(const struct di_told *t, const char *name, uint32_t len);
-/* The reply is what the reader got last, for that cookie; it may come back to what it got within the last some thousand names. */
-void di_told_reply(struct di_told *t, uint64_t from, const struct gi_dirents *reply);
+/* The reply is what the reader got last, for that cookie; it may come back to what it got within the last some thousand names. `exact`: where each is on
+ * its subvolume, for cookies lack the lowest bits of that where it is large. */
+void di_told_reply(struct di_told *t, uint64_t from, const struct gi_dirents *reply, const uint64_t *exact);
+/* Where the entry of that cookie is, if it is among what the reader got last. */
+bool di_told_exact(const struct di_told *t, uint64_t cookie, uint64_t *exact);
 /* The reply is told to nobody: its files are untold. */
 void di_told_lost(struct di_told *t, const struct gi_dirents *reply);
 /* The reader goes on behind the entry of that cookie in what it got last, or asks for all of that again: the files that follow are untold. False:

@@ -4,7 +4,9 @@
  * how. This file: the class.
  *
  * With one subvolume every file is there, so operations pass by and cost
- * nothing; only MKDIR and the listing of extended attributes are looked at.
+ * nothing; only MKDIR and listings are looked at. Once there were several it is
+ * as with several until the process ends: descriptors and cookies are of that
+ * time.
  */
 #include "xlators/cluster/distribute/di.h"
 
@@ -42,7 +44,7 @@ single_mkdir(struct di *d, struct gi_fop *fop)
 static enum gi_verdict
 handle_mkdir(struct gi_xlator *x, struct gi_fop *fop)
 {
-  return di_of(x)->n == 1 ? single_mkdir(di_of(x), fop) : di_mkdir(x, fop);
+  return di_of(x)->spread ? di_mkdir(x, fop) : single_mkdir(di_of(x), fop);
 }
 
 static enum gi_verdict
@@ -50,7 +52,7 @@ handle_getxattr(struct gi_xlator *x, struct gi_fop *fop)
 {
   struct di *d = di_of(x);
 
-  if (d->n > 1)
+  if (d->spread)
     return di_asks_where(fop) && !di_fop_of(fop, d)->inner ? di_run(d, fop, di_where) : di_on_inode(x, fop);
   return fop->args.name ? GI_PASS : GI_PASS_TELL;
 }
@@ -78,7 +80,7 @@ hide_layout(struct di *d, struct gi_fop *fop)
 static enum gi_verdict
 di_complete(struct gi_xlator *x, struct gi_fop *fop)
 {
-  if (di_of(x)->n == 1 || (!di_fop_of(fop, di_of(x))->to && (fop->kind == GI_FOP_GETXATTR || fop->kind == GI_FOP_FGETXATTR)))
+  if (!di_of(x)->spread || (!di_fop_of(fop, di_of(x))->to && (fop->kind == GI_FOP_GETXATTR || fop->kind == GI_FOP_FGETXATTR)))
     return hide_layout(di_of(x), fop);
   switch (fop->kind) {
   case GI_FOP_LOOKUP:
@@ -154,6 +156,8 @@ di_init(struct gi_xlator *x, struct gi_error *err)
   d->magic = DI_MAGIC;
   d->x = x;
   d->n = x->nchildren;
+  d->spread = d->n > 1;
+  d->sole = d->spread ? NULL : x->children[0];
   d->stamp = d->commit = DI_NO_COMMIT;
   d->generation = 1;
   x->private = d;

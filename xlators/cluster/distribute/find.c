@@ -113,7 +113,7 @@ di_find(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, uint64_t mas
 {
   struct gi_fop *h = lookup_fop(d, fop, loc);
 
-  GI_ASSERT(mask && !(mask & ~di_all(d)));
+  GI_ASSERT(!(mask & ~di_all(d)));
   memset(f, 0, sizeof(*f));
   di_ask_copy(d, &f->ask, h, mask);
   di_foreach(i, mask) di_found_add(d, f, (unsigned)i, gi_fan_reply(&f->ask.fan, (unsigned)i));

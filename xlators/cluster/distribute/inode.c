@@ -99,6 +99,6 @@ di_everywhere(struct gi_xlator *x, struct gi_fop *fop)
 enum gi_verdict
 di_refuse(struct gi_xlator *x, struct gi_fop *fop)
 {
-  GI_ASSERT(di_of(x)->n > 1);
+  GI_ASSERT(di_of(x)->spread);
   return gi_fop_fail(fop, EOPNOTSUPP);
 }

@@ -2,11 +2,7 @@
  *
  * Listings of cluster/distribute over three fake subvolumes: each name once, whoever shows it.
  */
-#include "xlators/cluster/distribute/spread-fixture.h"
-
-#include "libglusterish/extension.h"
-
-#include <dirent.h>
+#include "xlators/cluster/distribute/listing-fixture.h"
 
 static void
 test_cookies(void **state)
@@ -25,15 +21,6 @@ test_cookies(void **state)
     assert_int_equal(back, leaf);
     assert_true(c < 1ull << 63 && got <= large && large - got < 2ull * DI_LEAFS);
   }
-}
-
-/* As a brick that no name has left for long. */
-static void
-say_quiet(struct gi_fop *fop)
-{
-  fop->rsp.ret = (int32_t)fop->rsp.entries.count;
-  fop->rsp.err = ENOENT;
-  gi_dict_set_uint(gi_fop_rsp_xdata(fop), GI_LEFT_KEY, INT64_MAX);
 }
 
 /* A directory, a file, and a linkto file of what the next one shows. */
@@ -89,13 +76,8 @@ stack_to_list(struct gi_fd **fd)
 {
   static char names[3][2] = {"a", "b", "c"};
   struct fake_stack *s = stack_with_dir(3, 0);
-  struct gi_fop *f = fake_fop(s, GI_FOP_OPENDIR);
 
-  *fd = fake_fd(s, DIR_GFID);
-  (*fd)->directory = true;
-  gi_fop_set_fd(f, *fd);
-  fake_submit(s, f);
-  assert_int_equal(f->rsp.ret, 0);
+  *fd = open_dir(s);
   for (unsigned i = 0; i < 3; i++)
     fake_script_always(s, i, GI_FOP_READDIRP, (struct fake_reply){.fill = say_entries, .arg = names[i]});
   return s;
@@ -359,106 +341,6 @@ test_listing_of_what_is_gone_by_now(void **state)
 
 /* ---- files that move while the listing goes on ---- */
 
-/* What each subvolume shows, as "name" for a file and ">name" for its linkto file, first, and when it is listed again, or when the directory was looked
- * up; and that a name has left it. */
-struct shows {
-  const char *first, *again, *renewed;
-  bool left, silent;
-};
-static struct shows shows[3];
-static unsigned file_on; /* where a lookup finds what is asked for */
-
-static void
-show(struct gi_fop *fop, const char *text, uint64_t off)
-{
-  bool link = text[0] == '>';
-  struct gi_dirent e = {.off = off, .type = DT_REG, .name = text + link, .name_len = 1};
-
-  attr_of(&e.stat, (uint8_t)e.name[0], S_IFREG | (link ? GI_LINKTO_MODE : 0644));
-  if (link) {
-    e.xdata = gi_dict_new();
-    gi_dict_set_bin(e.xdata, KEY ".linkto", "child-0", 8);
-  }
-  gi_dirents_add(&fop->rsp.entries, &e, fop);
-}
-
-static void
-say_shown(struct gi_fop *fop, void *arg)
-{
-  struct shows *s = arg;
-  unsigned n = 0;
-
-  for (const char *t = s->first; *t; t += 1 + (*t == '>'))
-    if (n++ >= fop->args.offset)
-      show(fop, t, n);
-  say_quiet(fop);
-  if (s->silent)
-    gi_dict_del(gi_fop_rsp_xdata(fop), GI_LEFT_KEY);
-  else if (s->left)
-    gi_dict_set_uint(gi_fop_rsp_xdata(fop), GI_LEFT_KEY, 0);
-  if (s->again)
-    s->first = s->again;
-}
-
-/* Of which some file systems do not say what they are. */
-static void
-say_names(struct gi_fop *fop, void *arg)
-{
-  say_shown(fop, arg);
-  for (uint32_t i = 0; i < fop->rsp.entries.count; i++) {
-    struct gi_dirent *e = &fop->rsp.entries.entry[i];
-
-    memset(&e->stat, 0, sizeof(e->stat));
-    gi_dict_unref(&e->xdata);
-    e->type = i % 2 ? DT_UNKNOWN : e->type;
-  }
-}
-
-/* As a file. */
-static bool
-has(const struct shows *s, char name)
-{
-  const char *at = strchr(s->first, name);
-
-  return at && (at == s->first || at[-1] != '>');
-}
-
-static void
-say_now(struct gi_fop *fop, void *arg)
-{
-  unsigned child = (unsigned)((struct part *)arg - parts);
-  struct shows *s = &shows[child];
-
-  if (!fop->loc.name)
-    say_dir(fop, arg);
-  if (!fop->loc.name && s->renewed)
-    s->first = s->renewed;
-  if (!fop->loc.name)
-    return;
-  if (file_on == child || has(s, fop->loc.name[0]))
-    attr_of(&fop->rsp.stat, (uint8_t)fop->loc.name[0], S_IFREG | 0644);
-  else
-    gi_fop_fail(fop, ENOENT);
-}
-
-static struct fake_stack *
-stack_that_shows(struct gi_fd **fd, struct shows a, struct shows b, struct shows c)
-{
-  struct fake_stack *s = stack_to_list(fd);
-
-  shows[0] = a;
-  shows[1] = b;
-  shows[2] = c;
-  fake_script_clear(s);
-  for (unsigned i = 0; i < 3; i++) {
-    fake_script_always(s, i, GI_FOP_READDIRP, (struct fake_reply){.fill = say_shown, .arg = &shows[i]});
-    fake_script_always(s, i, GI_FOP_READDIR, (struct fake_reply){.fill = say_names, .arg = &shows[i]});
-    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_now, .arg = &parts[i]});
-  }
-  fake_forget_seen(s);
-  return s;
-}
-
 static void
 assert_listing(struct shows a, struct shows b, struct shows c, const char *names, const unsigned listed[3])
 {
@@ -563,19 +445,6 @@ static void
 test_file_that_goes_on_is_told_once(void **state)
 {
   assert_listing((struct shows){"ax"}, (struct shows){"b"}, (struct shows){"cx"}, "a x b c ", (unsigned[]){1, 1, 1});
-}
-
-static struct gi_fop *
-list_from(struct fake_stack *s, struct gi_fd *fd, uint64_t off)
-{
-  struct gi_fop *f = fake_fop(s, GI_FOP_READDIRP);
-
-  gi_fop_set_fd(f, fd);
-  f->args.size = 4096;
-  f->args.offset = off;
-  fake_submit(s, f);
-  assert_true(f->rsp.ret >= 0);
-  return f;
 }
 
 /* The reader had room for one name only. The other one, which it comes back for, has gone where the listing comes yet, or to where it was. */
@@ -703,57 +572,6 @@ test_reader_that_has_read_ahead(void **state)
   fake_stack_free(s);
 }
 
-/* ---- another set of subvolumes ---- */
-
-static void
-exchange(struct fake_stack *s, const unsigned *set, unsigned n)
-{
-  assert_int_equal(fake_stack_children(s, "option min-free-disk 0\noption min-free-inodes 0\n", set, n, NULL), 0);
-  fake_settle(s);
-  for (unsigned i = 0; i < n; i++)
-    fake_event(s, set[i], GI_EVENT_CHILD_UP, NULL);
-}
-
-/* A subvolume leaves while the listing goes on: its files have gone to others, those that were listed, too. The reader goes on by cookies that it has. */
-static void
-test_listing_while_a_subvolume_leaves(void **state)
-{
-  static const struct {
-    const char *listed, *rest;
-  } expected[] = {{"a", "b c x "}, {"b", "c x "}, {"c", "x "}};
-
-  (void)state;
-  for (unsigned leaves = 0; leaves < 3; leaves++)
-    for (unsigned n = 0; n < GI_ARRAY_LEN(expected); n++) {
-      static const unsigned stay[][2] = {{1, 2}, {0, 2}, {0, 1}};
-      struct gi_fd *fd;
-      struct fake_stack *s = stack_that_shows(&fd, (struct shows){"a"}, (struct shows){"b"}, (struct shows){"c"});
-      uint64_t off = 0;
-      char got[256] = "", wanted[256] = "", gone = (char)('a' + leaves);
-      struct gi_fop *f;
-
-      for (unsigned i = 0; i <= n; i++) {
-        f = list_from(s, fd, off);
-        off = f->rsp.entries.entry[0].off;
-      }
-      assert_string_equal(f->rsp.entries.entry[0].name, expected[n].listed);
-      exchange(s, stay[leaves], 2);
-      shows[leaves == 0].first = leaves == 0 ? "bx" : "ax";
-      for (unsigned i = 0; i < 10; i++) {
-        f = list_from(s, fd, off);
-        for (uint32_t k = 0; k < f->rsp.entries.count; k++) {
-          strcat(strcat(got, f->rsp.entries.entry[k].name), " ");
-          off = f->rsp.entries.entry[k].off;
-        }
-      }
-      for (const char *c = n == 0 && leaves == 0 ? "b x c " : expected[n].rest; *c; c++)
-        if (*c != gone && !(*c == ' ' && (c[-1] == gone)))
-          wanted[strlen(wanted)] = *c;
-      assert_string_equal(got, wanted);
-      fake_stack_free(s);
-    }
-}
-
 int
 main(void)
 {
@@ -776,7 +594,6 @@ main(void)
       cmocka_unit_test(test_reader_that_has_read_ahead),
       cmocka_unit_test(test_reader_that_comes_back_to_the_first_time),
       cmocka_unit_test(test_names_that_were_told),
-      cmocka_unit_test(test_listing_while_a_subvolume_leaves),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -384,7 +384,7 @@ ask_others(struct di *d, struct gi_fop *fop, struct gi_fop *reply, unsigned hash
   struct di_found f;
   enum gi_verdict v;
 
-  GI_ASSERT(d->n > 1 && reply);
+  GI_ASSERT(d->spread && reply);
   di_find(d, fop, &fop->loc, di_all(d) & ~(1ull << hashed), &f);
   di_found_add(d, &f, hashed, reply);
   gi_fan_keep(&f.ask.fan, hashed, gi_fop_ref(reply));

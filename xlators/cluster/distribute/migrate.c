@@ -309,9 +309,9 @@ open_at(const struct di *d, struct gi_fd *fd, const struct gi_xlator *child)
   if (!fd || fd->anonymous)
     return true;
   df = di_fd_of(d, fd);
-  if (!df->known) { /* opened when there was one subvolume, or by one who tells nobody */
+  if (!df->known) {
     df->known = true;
-    df->at[0] = d->x->children[0];
+    df->at[0] = d->sole;
   }
   return df->at[0] == child || df->at[1] == child;
 }
@@ -716,7 +716,7 @@ attr_of_xattrop(const struct gi_fop *fop, struct gi_iatt *a)
 enum gi_verdict
 di_xattrop(struct gi_xlator *x, struct gi_fop *fop)
 {
-  if (di_of(x)->n > 1)
+  if (di_of(x)->spread)
     gi_dict_set_int(gi_fop_xdata(fop), MODE_KEY, 0);
   return di_on_inode(x, fop);
 }

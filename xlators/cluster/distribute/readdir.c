@@ -69,7 +69,7 @@ open_all(struct di *d, struct gi_fop *fop)
   struct di_fd *df = di_fd_of(d, fop->fd);
   struct di_ask ask;
 
-  GI_ASSERT(d->n > 1 && d->n <= DI_MAX);
+  GI_ASSERT(d->spread && d->n <= DI_MAX);
   df->since = gi_now(d->x->reactor);
   df->fresh = true;
   di_ask_copy(d, &ask, fop, di_all(d));
@@ -126,6 +126,7 @@ struct listing {
   struct di_fd *df;
   unsigned leaf, place, set; /* the part of the listing, and its subvolume, by its place and by its number */
   uint64_t off, from;        /* `from`: the cookie that was asked for */
+  uint64_t *exact;           /* of each entry that is told: where it is on the subvolume */
   int err;                   /* what an entry is could not be found out */
 };
 
@@ -369,6 +370,9 @@ found_again(struct listing *l, struct gi_dirent *e)
 static bool
 wanted(struct listing *l, struct gi_dirent *e)
 {
+  if (!l->d->spread)
+    return di_told_name(&l->df->told, e->name, e->name_len, l->leaf) == l->leaf;
+
   bool dir = S_ISDIR(e->stat.mode) || (!gi_iatt_valid(&e->stat) && e->type == DT_DIR);
 
   if (dir)
@@ -385,22 +389,31 @@ wanted(struct listing *l, struct gi_dirent *e)
   return di_told_name(&l->df->told, e->name, e->name_len, l->leaf) == l->leaf;
 }
 
+/* What it is like where there are several subvolumes. */
+static void
+judge_attributes(const struct listing *l, const struct gi_dirent *e, struct gi_dirent *mine)
+{
+  if (S_ISDIR(e->stat.mode)) {
+    memset(&mine->stat, 0, sizeof(mine->stat)); /* one subvolume's are not the directory's */
+    mine->type = DT_DIR;
+  } else if (gi_iatt_valid(&e->stat)) {
+    if (di_is_moving(l->d, &e->stat, e->xdata))
+      mine->stat.mode &= ~(uint32_t)DI_MOVING;
+    if (!di_tells_unfinished(l->d, &e->stat, e->xdata))
+      di_know_file(l->d, &e->stat.gfid, l->d->x->children[l->set]);
+  }
+}
+
 static void
 take_entry(const struct listing *l, struct gi_dirent *e)
 {
   struct gi_dirent mine = *e;
 
   mine.off = di_cookie_encode(e->off, l->leaf);
-  if (S_ISDIR(e->stat.mode)) {
-    memset(&mine.stat, 0, sizeof(mine.stat)); /* one subvolume's are not the directory's */
-    mine.type = DT_DIR;
-  } else if (gi_iatt_valid(&e->stat)) {
-    if (di_is_moving(l->d, &e->stat, e->xdata))
-      mine.stat.mode &= ~(uint32_t)DI_MOVING;
-    if (!di_tells_unfinished(l->d, &e->stat, e->xdata))
-      di_know_file(l->d, &e->stat.gfid, l->d->x->children[l->set]);
-  }
+  if (l->d->spread)
+    judge_attributes(l, e, &mine);
   e->xdata = NULL;
+  l->exact[l->fop->rsp.entries.count] = e->off;
   gi_dirents_add(&l->fop->rsp.entries, &mine, l->fop);
 }
 
@@ -421,7 +434,7 @@ renew(struct listing *l)
   struct gi_fop *h;
   int err;
 
-  if (l->off || (l->df->fresh && !l->df->left) || GI_BROKEN("list copies that were good once"))
+  if (!l->d->spread || l->off || (l->df->fresh && !l->df->left) || GI_BROKEN("list copies that were good once"))
     return 0;
   h = gi_fop_helper(l->fop, GI_FOP_LOOKUP);
   gi_loc_set_inode(&h->loc, l->fop->fd->inode);
@@ -429,8 +442,24 @@ renew(struct listing *l)
   return di_is_gone(err) ? 0 : err; /* who has a removed directory open lists it still */
 }
 
-/* Asks for what follows, and for names alone of what is listed again: nearly all were told, and what they are costs a brick ten times as much. *end:
- * nothing does. 0 or errno. */
+/* Names alone of what is listed again: nearly all were told, and what they are costs a brick ten times as much. */
+static enum gi_fop_kind
+kind_of(const struct listing *l)
+{
+  if (!l->d->spread)
+    return l->fop->kind;
+  return is_again(l) ? GI_FOP_READDIR : GI_FOP_READDIRP;
+}
+
+static void
+ask_what_it_is(const struct di *d, struct gi_dict *xdata)
+{
+  gi_dict_set_int(xdata, d->linkto_key, 256);
+  gi_dict_set_int(xdata, d->note_key, 1024);
+  gi_dict_set_int(xdata, GI_LEFT_KEY, 1);
+}
+
+/* Asks for what follows. *end: nothing does. 0 or errno. */
 static int
 list_some(struct listing *l, bool *end)
 {
@@ -442,15 +471,14 @@ list_some(struct listing *l, bool *end)
     err = renew(l);
   if (err)
     return *end ? 0 : err;
-  h = gi_fop_helper(l->fop, is_again(l) ? GI_FOP_READDIR : GI_FOP_READDIRP);
+  h = gi_fop_helper(l->fop, kind_of(l));
   gi_fop_set_fd(h, fd_of(l));
-  GI_ASSERT(l->d->n > 1 && l->set < l->d->n);
+  GI_ASSERT(l->set < l->d->n);
   h->args.size = l->fop->args.size;
   h->args.offset = l->off;
   h->xdata = gi_dict_ref(l->fop->xdata);
-  gi_dict_set_int(gi_fop_xdata(h), l->d->linkto_key, 256);
-  gi_dict_set_int(gi_fop_xdata(h), l->d->note_key, 1024);
-  gi_dict_set_int(gi_fop_xdata(h), GI_LEFT_KEY, 1);
+  if (l->d->spread)
+    ask_what_it_is(l->d, gi_fop_xdata(h));
   err = di_do(l->d, h, l->set);
   if (!err && may_have_left(l, h)) {
     l->df->left = true;
@@ -460,6 +488,7 @@ list_some(struct listing *l, bool *end)
   *end = !err && (h->rsp.entries.count == 0 || h->rsp.err == ENOENT);
   if (!err && !*end && h->rsp.entries.entry[h->rsp.entries.count - 1].off == h->args.offset)
     err = EIO; /* it would go on for ever */
+  l->exact = gi_fop_alloc(l->fop, h->rsp.entries.count * sizeof(*l->exact));
   for (uint32_t i = 0; !err && i < h->rsp.entries.count; i++) {
     struct gi_dirent *e = &h->rsp.entries.entry[i];
 
@@ -536,8 +565,10 @@ continue_behind(struct listing *l)
 {
   struct gi_dirents *all = &l->fop->rsp.entries;
 
-  if (all->count)
-    all->entry[all->count - 1].off = di_cookie_encode(0, l->leaf);
+  if (!all->count)
+    return;
+  all->entry[all->count - 1].off = di_cookie_encode(0, l->leaf);
+  l->exact[all->count - 1] = 0;
 }
 
 static void
@@ -601,26 +632,33 @@ hear_who_left(struct listing *l)
   df->set = l->d->sets;
 }
 
+static void
+know_where_open(struct listing *l)
+{
+  const struct di *d = l->d;
+
+  if (!l->df->known && d->sole)
+    l->df->opened |= 1ull << di_place_of(d, (unsigned)di_index(d, d->sole));
+  l->df->known = true;
+}
+
 /* False: nothing follows. */
 static bool
 begin(struct listing *l)
 {
   struct di_fd *df = l->df;
-  bool known = df->known, there;
+  bool there;
   unsigned leaf;
 
   hear_who_left(l);
-  df->known = true;
+  know_where_open(l);
   if (l->from == 0)
     begin_anew(l);
   l->off = di_cookie_decode(l->from, &leaf);
+  GI_IGNORE(di_told_exact(&df->told, l->from, &l->off)); /* else the next one that is not before it */
   there = at_leaf(l, leaf);
-  if (!known && l->from) { /* there was one subvolume, whose cookie it is */
-    l->off = df->listed = l->from;
-    there = at_leaf(l, 0);
-  } else if (l->from != df->listed) {
+  if (l->from != df->listed)
     go_elsewhere(l);
-  }
   return there || next_leaf(l);
 }
 
@@ -655,7 +693,7 @@ list(struct di *d, struct gi_fop *fop)
     continue_behind(&l);
   if (fop->rsp.entries.count && l.from == l.df->listed) {
     l.df->listed = fop->rsp.entries.entry[fop->rsp.entries.count - 1].off;
-    di_told_reply(&l.df->told, l.from, &fop->rsp.entries);
+    di_told_reply(&l.df->told, l.from, &fop->rsp.entries, l.exact);
   }
   fop->rsp.ret = (int32_t)fop->rsp.entries.count;
   fop->rsp.err = over ? ENOENT : 0;

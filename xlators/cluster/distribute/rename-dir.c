@@ -61,7 +61,7 @@ static int
 rename_all(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, const struct gi_iatt *replaced, unsigned first,
            bool *over)
 {
-  GI_ASSERT(d->n > 1 && first < d->n);
+  GI_ASSERT(d->spread && first < d->n);
 
   struct di_ask ask;
   uint64_t did, done;

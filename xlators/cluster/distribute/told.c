@@ -15,7 +15,7 @@
 #include <xxhash.h>
 
 struct di_last {
-  uint64_t off, hash;
+  uint64_t off, hash, exact; /* `exact`: what the cookie `off` was made of */
 };
 
 static uint64_t
@@ -136,7 +136,7 @@ forget_some(struct di_told *t)
 }
 
 void
-di_told_reply(struct di_told *t, uint64_t from, const struct gi_dirents *reply)
+di_told_reply(struct di_told *t, uint64_t from, const struct gi_dirents *reply, const uint64_t *exact)
 {
   if (t->nlast == 0 || t->last[t->nlast - 1].off != from) {
     t->nlast = 0;
@@ -145,8 +145,9 @@ di_told_reply(struct di_told *t, uint64_t from, const struct gi_dirents *reply)
   if (t->nlast > 1 && t->nlast + reply->count > LAST_MAX)
     forget_some(t);
   t->last = gi_realloc(t->last, (t->nlast + reply->count + 1) * sizeof(*t->last));
+  t->taken = t->nlast;
   for (uint32_t i = 0; i < reply->count; i++)
-    t->last[t->nlast++] = (struct di_last){reply->entry[i].off, hash_of_file(t, &reply->entry[i])};
+    t->last[t->nlast++] = (struct di_last){reply->entry[i].off, hash_of_file(t, &reply->entry[i]), exact[i]};
 }
 
 void
@@ -160,13 +161,35 @@ di_told_lost(struct di_told *t, const struct gi_dirents *reply)
   }
 }
 
-bool
-di_told_back(struct di_told *t, uint64_t cookie)
+/* 1 + where it is among the last; 0: it is none of these. Of neighbours with one cookie it is the first: where the reader stopped the others are told again,
+ * and not left out. But what came before the last reply the reader has taken. */
+static uint32_t
+behind(const struct di_told *t, uint64_t cookie)
 {
   uint32_t next = t->nlast;
 
   while (next > 0 && t->last[next - 1].off != cookie)
     next--;
+  while (next > 1 && t->last[next - 2].off == cookie && next - 1 != t->taken)
+    next--;
+  return next;
+}
+
+bool
+di_told_exact(const struct di_told *t, uint64_t cookie, uint64_t *exact)
+{
+  uint32_t next = behind(t, cookie);
+
+  if (next)
+    *exact = t->last[next - 1].exact;
+  return next;
+}
+
+bool
+di_told_back(struct di_told *t, uint64_t cookie)
+{
+  uint32_t next = behind(t, cookie);
+
   if (next == 0 && (t->nlast == 0 || t->last_from != cookie))
     return false;
   for (uint32_t i = next; i < t->nlast; i++)
