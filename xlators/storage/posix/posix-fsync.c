@@ -81,7 +81,8 @@ posix_waits_for_disk(const struct posix_op *op)
   return posix_is_durable(op) && !op->on_worker && op->p->cfg.engine != ENGINE_INLINE;
 }
 
-/* What is neither a file nor a directory cannot be synced by itself. */
+/* What is neither a file nor a directory cannot be synced by itself. A failed sync loses pages of files; what it has not brought to the disk of a
+ * directory is in the journal yet, and the next one does, or fails. */
 int
 posix_sync_object(struct posix_op *op, struct posix_at at, const struct stat *st)
 {
@@ -96,7 +97,7 @@ posix_sync_object(struct posix_op *op, struct posix_at at, const struct stat *st
   err = gi_fs_fsync(op->p->fs, fd, false) < 0 ? errno : 0;
   if (at.path[0])
     gi_fs_close(op->p->fs, fd);
-  op->unsynced = err != 0;
+  op->unsynced = err != 0 && S_ISREG(st->st_mode);
   return err;
 }
 
