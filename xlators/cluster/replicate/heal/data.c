@@ -697,17 +697,15 @@ choose_walk(struct data_heal *dh)
 static void
 restore_file_times(struct data_heal *dh)
 {
-  struct gi_fop *stat = rep_heal_one(dh->h, rep_heal_inode_fop(dh->h, GI_FOP_STAT, dh->h->inode), dh->source);
   struct rep_round round;
+  struct gi_iatt due;
 
-  if (stat->rsp.ret < 0) {
-    dh->err = stat->rsp.err;
-  } else {
-    rep_round_begin(dh->h, &round);
-    send_file_times(dh, &round, rep_heal_due_times(dh->v, dh->source, &stat->rsp.stat));
-    finish_data(dh, &round);
-  }
-  gi_fop_unref(stat);
+  dh->err = rep_heal_late_times(dh->h, dh->v, dh->d, &due);
+  if (dh->err)
+    return;
+  rep_round_begin(dh->h, &round);
+  send_file_times(dh, &round, &due);
+  finish_data(dh, &round);
 }
 
 /* Gives `writers` back for the walk and takes it again for the end. */

@@ -226,7 +226,7 @@ a_new_file_needs_no_checksums(void **state)
   assert_int_equal(fake_count(r->s, 2, GI_FOP_WRITE), 3);
   rig_log(r, 1,
           "LOOKUP LH:0 L:0 LOOKUP U:0 L:0+1048576 U:0+1048576 L:1048576+1048576 U:1048576+1048576 L:2097152+10 "
-          "U:2097152+10 L:0 X:2d-1 U:0 UH:0");
+          "U:2097152+10 L:0 STAT X:2d-1 U:0 UH:0");
   rig_free_clean(r);
 }
 

@@ -77,7 +77,7 @@ void rep_view_name(struct rep_heal *h, struct gi_inode *parent, const char *name
 /* A directory and a name in it, asked in one round. */
 void rep_view_parent_and_name(struct rep_heal *h, struct gi_inode *parent, const char *name, struct gi_dict *xdata,
                               uint32_t mask, struct rep_view *dir, struct rep_view *v);
-/* The general form: `fop` is any LOOKUP made by rep_heal_fop; consumed. */
+/* The general form: `fop` is any LOOKUP or STAT made by rep_heal_fop; consumed. */
 void rep_view_ask(struct rep_heal *h, struct gi_fop *fop, uint32_t mask, struct rep_view *v);
 void rep_view_counters(struct rep_view *v, unsigned i); /* reads them from v->xdata[i], and whether they are counters at all */
 void rep_view_clear(struct rep_view *v);                /* all-zero is fine */
@@ -212,6 +212,9 @@ void rep_heal_touch(struct rep_heal *h);
 /* What a heal from `source` gives to the sinks, ctime by the brick's own rule: the times of the source, `now`, unless that is accused of having
  * missed a change of any kind. Then those of a copy that is not, if there is one and nobody has changed the source since the view. */
 const struct gi_iatt *rep_heal_due_times(const struct rep_view *v, unsigned source, const struct gi_iatt *now);
+/* The same at the end of a heal that has given the lock back since the view `was`, and holds it again. 0 or errno; EAGAIN: the source has missed a
+ * change meanwhile, so all is to be decided anew. */
+int rep_heal_late_times(struct rep_heal *h, const struct rep_view *was, const struct rep_direction *d, struct gi_iatt *due);
 
 /* ---- what the source remembers (regions.c) ---- */
 

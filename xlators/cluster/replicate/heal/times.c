@@ -8,6 +8,8 @@
 
 #include "libglusterish/probe.h"
 
+#include <errno.h>
+
 static uint32_t
 accused_at_all(const struct rep_view *v)
 {
@@ -34,4 +36,36 @@ rep_heal_due_times(const struct rep_view *v, unsigned source, const struct gi_ia
     return now;
   GI_PROBE("replicate: times of another copy than the source of the heal");
   return &v->stat[rep_first(v->ok & ~accused)];
+}
+
+/* Who did not reach the source has changed the others: the times of the source are not those of that change. */
+static bool
+missed_a_change(const struct rep_view *was, const struct rep_view *now, unsigned source)
+{
+  static const enum rep_type types[] = {REP_DATA, REP_META};
+
+  rep_foreach(i, now->ok) for (size_t k = 0; k < GI_ARRAY_LEN(types);
+                               k++) if (now->pending[types[k]][i][source] > was->pending[types[k]][i][source]) return true;
+  return false;
+}
+
+int
+rep_heal_late_times(struct rep_heal *h, const struct rep_view *was, const struct rep_direction *d, struct gi_iatt *due)
+{
+  unsigned source = (unsigned)d->source;
+  struct rep_view now;
+  int err = 0;
+
+  GI_ASSERT(d->source >= 0);
+  rep_view_ask(h, rep_heal_inode_fop(h, GI_FOP_STAT, h->inode), d->locked, &now);
+  if (!((now.ok >> source) & 1)) {
+    err = now.err[source] ? now.err[source] : ENOTCONN;
+  } else if (missed_a_change(was, &now, source)) {
+    GI_PROBE("heal: the source missed something before the times were given");
+    err = EAGAIN;
+  } else {
+    *due = *rep_heal_due_times(was, source, &now.stat[source]);
+  }
+  rep_view_clear(&now);
+  return err;
 }

@@ -6,6 +6,8 @@
 #include "xlators/cluster/replicate/testing/model.h"
 #include "xlators/cluster/replicate/heal/heal.h"
 
+#include <errno.h>
+
 extern const struct gi_xlator_class gi_xlator_export;
 
 #define LARGE (3u << 20)
@@ -33,14 +35,20 @@ heal_task(void *arg)
   rep_heal_end(&h);
 }
 
-static void
-heals(struct rig *r, bool data)
+static int
+heal(struct rig *r, bool data)
 {
   struct run run = {.r = r, .data = data, .res = -1};
 
   gi_task_start(r->s->x->reactor, heal_task, &run);
   fake_settle(r->s);
-  assert_int_equal(run.res, REP_HEALED);
+  return run.res;
+}
+
+static void
+heals(struct rig *r, bool data)
+{
+  assert_int_equal(heal(r, data), REP_HEALED);
 }
 
 static struct brick_object *
@@ -99,6 +107,40 @@ times_that_the_source_of_data_has_missed(void **state)
   }
 }
 
+/* Somebody who does not reach the source sets the times of the others, while it is copied from. */
+static void
+set_meanwhile(struct brick *b, struct gi_fop *fop, void *arg)
+{
+  struct rig *r = arg;
+
+  if (fop->kind != GI_FOP_OPEN)
+    return;
+  b->hook = NULL;
+  for (unsigned i = 1; i < BRICKS; i++) {
+    times(r, i, GIVEN, WRITTEN + 1);
+    rig_blame(r, i, 5, 0, REP_META);
+  }
+}
+
+static void
+times_that_are_set_while_data_are_healed(void **state)
+{
+  struct rig *r = rig_of(LARGE);
+
+  (void)state;
+  for (unsigned i = 0; i < BRICKS; i++)
+    times(r, i, WRITTEN, WRITTEN);
+  object(r, 0)->mark[BRICKS][REP_DATA] = 1;
+  r->brick[0].hook = set_meanwhile;
+  r->brick[0].hook_arg = r;
+  assert_int_equal(heal(r, true), -EAGAIN);
+  for (unsigned i = 1; i < BRICKS; i++)
+    assert_int_equal(object(r, i)->stat.mtime.sec, GIVEN);
+  heals(r, true);
+  all_have(r, GIVEN);
+  rig_free_clean(r);
+}
+
 /* One copy has missed a write, another that its times were set, and the third nothing. */
 static void
 times_of_who_has_missed_nothing(void **state)
@@ -145,6 +187,7 @@ main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(times_that_the_source_of_data_has_missed),
+      cmocka_unit_test(times_that_are_set_while_data_are_healed),
       cmocka_unit_test(times_of_who_has_missed_nothing),
       cmocka_unit_test(times_of_the_source_where_all_have_missed_something),
   };

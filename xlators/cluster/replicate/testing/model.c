@@ -575,7 +575,8 @@ act(struct brick *b, struct gi_fop *fop)
   default:
     if (o)
       fop->rsp.stat = fop->rsp.pre = fop->rsp.post = o->stat;
-    if ((fop->kind == GI_FOP_FSTAT || fop->kind == GI_FOP_OPENDIR) && gi_dict_get(fop->xdata, "trusted.afr.dirty") && o) {
+    if ((fop->kind == GI_FOP_STAT || fop->kind == GI_FOP_FSTAT || fop->kind == GI_FOP_OPENDIR) &&
+        gi_dict_get(fop->xdata, "trusted.afr.dirty") && o) {
       fop->rsp.xdata = gi_dict_new();
       put_marks(b, o, fop->rsp.xdata);
       if (gi_dict_get(fop->xdata, GI_LEFT_KEY))
