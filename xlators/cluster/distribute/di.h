@@ -38,6 +38,8 @@ extern const struct gi_option di_table[];
 
 /* What a file has among its permission bits while it is moved. */
 #define DI_MOVING (S_ISVTX | S_ISGID)
+#define DI_SIZE_KEY "trusted.glusterfs.shard.file-size"
+#define DI_ACL_KEY "system.posix_acl_access"
 
 /* What is known of a subvolume's room. */
 struct di_space {
@@ -349,6 +351,9 @@ int di_find_again(struct di *d, struct gi_fop *fop, struct gi_inode *inode, cons
 /* Attributes that a file which moves is given last, for they go with its mode or are the times': from `source` to `child`. 0 or errno; EAGAIN: they
  * are changed all the time. */
 int di_last_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child);
+/* Likewise the size of a file in blocks, with its lock: who has changed that on the source and did not reach the target was told so, but those who
+ * looked since, and found the size as they need it, count on it. */
+int di_bring_size(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child);
 /* What a reply tells of the file's mode is what its owner gave it. */
 void di_hide_marks(struct gi_fop *fop, const struct gi_gfid *gfid);
 void di_opened(struct di *d, struct gi_fd *fd, struct gi_xlator *child);

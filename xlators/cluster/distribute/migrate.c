@@ -16,7 +16,6 @@
 
 #define TRIES 3
 #define MODE_KEY "dht-get-mode-in-xattr"
-#define ACL_KEY "system.posix_acl_access"
 #define TARGET_LIFE GI_NSEC_PER_SEC
 #define MODE_WAIT (10 * GI_NSEC_PER_MSEC)
 #define MODE_WAITS 100 /* then who moved it was killed: the source counts */
@@ -100,34 +99,6 @@ is_unfinished_at(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, u
   return err;
 }
 
-/* Others may give it that meanwhile. */
-static int
-bring_mdata(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child)
-{
-  static const char *const name[] = {"trusted.glusterfs.mdata", NULL};
-  static const struct di_xattrs set = {.named = name, .rebalance = true};
-  struct gi_dict *all;
-  bool differed;
-  int err = di_xattrs_list(d, fop, gfid, source, &set, &all);
-
-  /* Not every file has it, nor does every brick tell it. */
-  err = !err && gi_dict_count(all) > 0 ? di_xattrs_give(d, fop, gfid, child, &set, all, &differed) : 0;
-  gi_dict_unref(&all);
-  return err;
-}
-
-int
-di_last_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child)
-{
-  static const char *const name[] = {ACL_KEY, NULL};
-  static const struct di_xattrs set = {.named = name, .rebalance = true};
-  int err;
-
-  GI_ASSERT(source != child);
-  err = di_xattrs_agree(d, fop, gfid, source, child, &set);
-  return err ? err : bring_mdata(d, fop, gfid, source, child);
-}
-
 /* What is given to the file after its mode: who was killed may not have come to that. An ACL may have changed the mode of the source since; of the
  * bits that are its marks the file has the owner's, as in `mode`. */
 static int
@@ -140,6 +111,8 @@ bring_along(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat, uint32
   set->args.iatt = *stat;
   set->args.iatt.mode = (stat->mode & ~(uint32_t)DI_MOVING) | (mode & DI_MOVING);
   err = di_do_drop(d, set, child);
+  if (!err)
+    err = di_bring_size(d, fop, &stat->gfid, source, child);
   return err ? err : di_last_xattrs(d, fop, &stat->gfid, source, child);
 }
 
@@ -525,7 +498,7 @@ name_target(struct gi_fop *h)
 static bool
 gives_acl(const struct gi_fop *fop)
 {
-  return (fop->kind == GI_FOP_SETXATTR || fop->kind == GI_FOP_FSETXATTR) && gi_dict_get(fop->args.dict, ACL_KEY);
+  return (fop->kind == GI_FOP_SETXATTR || fop->kind == GI_FOP_FSETXATTR) && gi_dict_get(fop->args.dict, DI_ACL_KEY);
 }
 
 /* What the source had, or had not, the target may have otherwise: its own attributes it gets at last. */

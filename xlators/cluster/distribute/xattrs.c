@@ -144,3 +144,42 @@ di_xattrs_agree(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, un
   }
   return err ? err : differed ? EAGAIN : 0;
 }
+
+/* ---- at the end of a move ---- */
+
+/* Others may give it that meanwhile. */
+static int
+bring_mdata(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child)
+{
+  static const char *const name[] = {"trusted.glusterfs.mdata", NULL};
+  static const struct di_xattrs set = {.named = name, .rebalance = true};
+  struct gi_dict *all;
+  bool differed;
+  int err = di_xattrs_list(d, fop, gfid, source, &set, &all);
+
+  /* Not every file has it, nor does every brick tell it. */
+  err = !err && gi_dict_count(all) > 0 ? di_xattrs_give(d, fop, gfid, child, &set, all, &differed) : 0;
+  gi_dict_unref(&all);
+  return err;
+}
+
+int
+di_last_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child)
+{
+  static const char *const name[] = {DI_ACL_KEY, NULL};
+  static const struct di_xattrs set = {.named = name, .rebalance = true};
+  int err;
+
+  GI_ASSERT(source != child);
+  err = di_xattrs_agree(d, fop, gfid, source, child, &set);
+  return err ? err : bring_mdata(d, fop, gfid, source, child);
+}
+
+int
+di_bring_size(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child)
+{
+  static const char *const name[] = {DI_SIZE_KEY, NULL};
+  static const struct di_xattrs set = {.named = name, .rebalance = true};
+
+  return di_xattrs_agree(d, fop, gfid, source, child, &set);
+}

@@ -275,7 +275,7 @@ goes_along(const struct di *d, const char *name)
 int
 di_reb_xattrs(struct di_reb_file *f)
 {
-  static const char *const named[] = {DI_REB_BLOCK_KEY, DI_REB_SIZE_KEY, NULL};
+  static const char *const named[] = {DI_REB_BLOCK_KEY, DI_SIZE_KEY, NULL};
   const struct di_xattrs set = {.takes = goes_along, .named = f->blocks ? named : NULL, .rebalance = true};
 
   return di_xattrs_agree(f->r->d, f->r->base, &f->gfid, f->from, f->to, &set);

@@ -103,7 +103,7 @@ di_move_look_at_source(struct move *m)
   int err;
 
   di_add_keys(d, gi_fop_xdata(fop));
-  gi_dict_set_int(gi_fop_xdata(fop), DI_REB_SIZE_KEY, 32);
+  gi_dict_set_int(gi_fop_xdata(fop), DI_SIZE_KEY, 32);
   gi_dict_set_int(gi_fop_xdata(fop), "glusterfs.posixlk-count", 0);
   err = di_do(d, fop, m->f.from);
   if (!err && (!S_ISREG(fop->rsp.stat.mode) || di_is_linkto(d, fop)))
@@ -111,7 +111,7 @@ di_move_look_at_source(struct move *m)
   if (!err && !gi_gfid_is_none(&m->f.gfid) && !gi_gfid_equal(&m->f.gfid, &fop->rsp.stat.gfid))
     err = ENOENT;
   if (!err) {
-    m->f.blocks = gi_dict_get(fop->rsp.xdata, DI_REB_SIZE_KEY);
+    m->f.blocks = gi_dict_get(fop->rsp.xdata, DI_SIZE_KEY);
     read_marks(m, fop);
     gi_dict_get_int(fop->rsp.xdata, "glusterfs.posixlk-count", &locks);
   }
@@ -434,7 +434,9 @@ di_move_finish(struct move *m)
   GI_ASSERT(m->replaced);
   if (!m->marked)
     return EEXIST;
-  err = m->unfinished ? become_the_file(m) : 0;
+  err = m->unfinished ? di_reb_xattrs(&m->f) : 0; /* who has changed the source did not reach the target, perhaps */
+  if (!err && m->unfinished)
+    err = become_the_file(m);
   return err ? err : retire(m);
 }
 

@@ -64,10 +64,29 @@ say_unfinished(struct gi_fop *fop, void *arg)
   attr_of(&fop->rsp.stat, FILE_GFID, S_IFREG | (target ? 0644 : 0644 | DI_MOVING));
   gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", to, (uint32_t)strlen(to) + 1);
   if (!target)
-    gi_dict_set_bin(gi_fop_rsp_xdata(fop), DI_REB_SIZE_KEY, "", 1);
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), DI_SIZE_KEY, "", 1);
 }
 
-/* L: the lock of the size is taken, l: it is given back; m: the source is what it is to be. */
+/* Somebody has added to it on the source, and did not reach the target. */
+static void
+say_added(struct gi_fop *fop, void *arg)
+{
+  bool added = *(const unsigned *)arg == 0 || strchr(done, 'S');
+
+  if (!fop->args.name || strcmp(fop->args.name, DI_SIZE_KEY) != 0)
+    return;
+  fop->rsp.dict = gi_dict_new();
+  gi_dict_set_bin(fop->rsp.dict, DI_SIZE_KEY, added ? "2" : "1", 1);
+}
+
+static void
+see_added(struct gi_fop *fop, void *arg)
+{
+  if (gi_dict_get(fop->args.dict, DI_SIZE_KEY))
+    note('S');
+}
+
+/* L: the lock of the size is taken, l: it is given back; S: the target gets the size; m: the source is what it is to be. */
 static void
 see_size_lock(struct gi_fop *fop, void *arg)
 {
@@ -150,14 +169,17 @@ test_a_move_is_finished_with_the_lock_of_the_size(void **state)
   struct di_reb r = {.d = di_of(s->x)};
 
   memset(done, 0, sizeof(done));
-  for (unsigned i = 0; i < 2; i++)
+  for (unsigned i = 0; i < 2; i++) {
     fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_unfinished, .arg = (void *)(uintptr_t)&number[i]});
+    fake_script_always(s, i, GI_FOP_GETXATTR, (struct fake_reply){.fill = say_added, .arg = (void *)(uintptr_t)&number[i]});
+  }
+  fake_script_always(s, 1, GI_FOP_SETXATTR, (struct fake_reply){.fill = see_added});
   fake_script_always(s, 0, GI_FOP_INODELK, (struct fake_reply){.fill = see_size_lock, .arg = r.d});
   fake_script_always(s, 0, GI_FOP_SETATTR, (struct fake_reply){.fill = see_retired});
   gi_task_start(s->x->reactor, move, &r);
   fake_settle(s);
   assert_int_equal(r.moved, 1);
-  assert_string_equal(done, "Lml");
+  assert_string_equal(done, "LSml");
   fake_stack_free(s);
 }
 
@@ -419,7 +441,7 @@ static void
 say_size(struct gi_fop *fop, void *arg)
 {
   bool by_name = fop->kind == GI_FOP_GETXATTR;
-  static const char *const key[] = {DI_REB_SIZE_KEY, DI_REB_BLOCK_KEY};
+  static const char *const key[] = {DI_SIZE_KEY, DI_REB_BLOCK_KEY};
   bool source = *(const unsigned *)arg == 0;
 
   if (!by_name)
@@ -430,15 +452,14 @@ say_size(struct gi_fop *fop, void *arg)
     if (!by_name || (fop->args.name && strcmp(fop->args.name, key[i]) == 0))
       gi_dict_set_bin(d, key[i], "12345678", 8);
   }
-  if (source && by_name && fop->args.name && strcmp(fop->args.name, DI_REB_SIZE_KEY) == 0)
+  if (source && by_name && fop->args.name && strcmp(fop->args.name, DI_SIZE_KEY) == 0)
     strcat(size_done, "R");
 }
 
 static void
 see_size(struct gi_fop *fop, void *arg)
 {
-  if (fop->kind == GI_FOP_SETXATTR && gi_dict_get(fop->args.dict, DI_REB_SIZE_KEY) &&
-      gi_dict_get(fop->args.dict, DI_REB_BLOCK_KEY))
+  if (fop->kind == GI_FOP_SETXATTR && gi_dict_get(fop->args.dict, DI_SIZE_KEY) && gi_dict_get(fop->args.dict, DI_REB_BLOCK_KEY))
     strcat(size_done, "S");
   else if (fop->kind == GI_FOP_UNLINK)
     strcat(size_done, "U");

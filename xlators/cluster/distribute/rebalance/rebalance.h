@@ -135,7 +135,6 @@ int di_reb_sync(struct di_reb_file *f, unsigned child);   /* what `child` has of
 /* Nobody has a lock of the source, nor gets one until it is thawed; EBUSY: somebody has. */
 int di_reb_freeze(struct di_reb_file *f);
 void di_reb_thaw(struct di_reb_file *f);
-#define DI_REB_SIZE_KEY "trusted.glusterfs.shard.file-size"
 #define DI_REB_BLOCK_KEY "trusted.glusterfs.shard.block-size"
 int di_reb_xattrs(struct di_reb_file *f); /* all but those of di_last_xattrs; EAGAIN as there */
 int di_reb_truncate(struct di_reb *r, const struct gi_gfid *gfid, unsigned child, uint64_t size);
