@@ -204,7 +204,8 @@ is_hidden(const struct sh_file *file, const struct gi_time *time, const struct g
   return (gi_time_later(time, known) || gi_time_later(known, time)) && !gi_time_later(time, &file->moved);
 }
 
-/* Somebody else gave the base file a time that users are not shown, because a write of ours was later. Whose clock is behind moves the ctime alone. */
+/* Somebody else gave the base file a time that users are not shown, because a write of ours was later. Whose clock is behind moves the ctime alone. A
+ * change of our own that is answered later than one done after it looks the same: then those above are told once too often. */
 static bool
 is_masked(const struct sh_file *file, const struct gi_iatt *base)
 {
@@ -397,7 +398,7 @@ void
 sh_change_begins(struct sh_file *file)
 {
   GI_ASSERT(file->gate.inside > 0 && file->users > 0);
-  file->mixed = file->under_way++ > 0;
+  file->under_way++;
 }
 
 void
@@ -415,7 +416,7 @@ sh_settle(struct sh_file *file, struct gi_reply *rsp, const struct gi_iatt *base
   GI_ASSERT(!base_pre == !base_post && end <= INT64_MAX);
   struct gi_iatt pre = base_pre && gi_iatt_valid(base_pre) ? *base_pre : file->stat;
   uint64_t size = file->stat.size;
-  bool tell = base_pre && !file->under_way && !file->mixed && is_masked(file, base_pre);
+  bool tell = base_pre && is_masked(file, base_pre);
 
   sh_show(file, &pre);
   gi_time_raise(&file->moved, &file->moving);
@@ -519,12 +520,12 @@ sh_moved(struct sh_file *file, const struct gi_fop *fop)
   gi_time_raise(&file->moving, &when);
 }
 
-/* `pre`, `post`: what the base file had before it got our time, and has since. `settled`: sh_file.settled before that. */
+/* `pre`, `post`: what the base file had before it got our time, and has since. */
 static void
-take_flushed(struct sh_file *file, const struct gi_iatt *pre, const struct gi_iatt *post, uint64_t settled)
+take_flushed(struct sh_file *file, const struct gi_iatt *pre, const struct gi_iatt *post)
 {
   uint64_t size = file->stat.size, blocks = file->stat.blocks;
-  bool tell = !file->under_way && file->settled == settled && is_masked(file, pre);
+  bool tell = is_masked(file, pre);
 
   file->stat = *post;
   file->stat.size = size;
@@ -537,7 +538,6 @@ int
 sh_flush_times(struct sh_file *file, struct gi_fop *fop)
 {
   struct gi_time moved = file->moved;
-  uint64_t settled = file->settled;
 
   GI_ASSERT(file->inode->refs > 0);
   if (!moved.sec || file->unlinked)
@@ -551,7 +551,7 @@ sh_flush_times(struct sh_file *file, struct gi_fop *fop)
   int err = gi_time_later(&moved, &file->stat.mtime) ? sh_run(file->sh, set) : 0;
 
   if (!err && gi_iatt_valid(&set->rsp.post))
-    take_flushed(file, &set->rsp.pre, &set->rsp.post, settled);
+    take_flushed(file, &set->rsp.pre, &set->rsp.post);
   if (!err && !gi_time_later(&file->moved, &moved))
     file->moved = (struct gi_time){0};
   gi_fop_unref(set);

@@ -86,7 +86,6 @@ struct sh_file {
   uint64_t settled;      /* gi_now when a change of ours ended */
   uint64_t doubted;      /* gi_now when something was heard for which it has to be asked again */
   unsigned under_way;    /* changes of ours */
-  bool mixed;            /* since there was none, several have been at once */
   uint64_t reach;        /* up to there those under way leave no gap behind the end; 0: none is */
   struct gi_time moved;  /* the last write to a block other than the first; zero: the base file's times are right */
   struct gi_time moving; /* the same of changes that are not shown yet */

@@ -431,6 +431,30 @@ test_a_hidden_change_is_told(void **state)
   brick_end(&b);
 }
 
+/* Of two writes under way the one to another block is answered first, and its time hides what the other one found. */
+static void
+test_a_change_hidden_by_a_write_under_way_is_told(void **state)
+{
+  struct brick b = {0};
+  struct fake_reply now = {.fill = on_any, .arg = &b.kind[GI_FOP_WRITE]};
+  brick_start_but(&b, GI_FOP_WRITE);
+  b.size = 2 * BLOCK;
+  fake_script(b.s, 0, GI_FOP_WRITE, now);
+  write_at(&b, 0, 10, O_WRONLY);
+  unsigned told = b.s->events[GI_EVENT_INVALIDATE];
+  b.behind++;
+  fake_script(b.s, 0, GI_FOP_WRITE, (struct fake_reply){.hold = true});
+  fake_script(b.s, 0, GI_FOP_WRITE, now);
+  struct gi_fop *f = write_at(&b, 0, 10, O_WRONLY), *held = fake_held_fop(b.s, 0, 0);
+  assert_int_equal(write_at(&b, BLOCK + 10, 10, O_WRONLY)->rsp.ret, 10);
+  on_write(held, &b);
+  fake_release_fop(b.s, held, held->rsp.ret, 0);
+  fake_settle(b.s);
+  assert_int_equal(f->rsp.ret, 10);
+  assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told + 1);
+  brick_end(&b);
+}
+
 /* Others cannot be told of a block that was not there. */
 static void
 test_a_new_block_changes_the_file(void **state)
@@ -678,6 +702,7 @@ main(void)
       cmocka_unit_test(test_times_are_given_before_a_lock_goes),
       cmocka_unit_test(test_our_own_writes_follow_each_other),
       cmocka_unit_test(test_a_hidden_change_is_told),
+      cmocka_unit_test(test_a_change_hidden_by_a_write_under_way_is_told),
       cmocka_unit_test(test_a_new_block_changes_the_file),
       cmocka_unit_test(test_an_open_lets_nothing_be_kept),
       cmocka_unit_test(test_news_of_a_block_are_news_of_the_file),
