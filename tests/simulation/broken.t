@@ -68,11 +68,13 @@ remove the source of a move early|1|--workload moved --mishaps none
 remove what a sink lacks|4|--workload register --mishaps brick-crash
 replace what a rename is to keep|2|--workload names --mishaps none
 say that it is on the disk|9|--workload register --mishaps power-loss,cut,brick-crash
+share the lock of a size|1|--workload sharded --mishaps none
 skip the index link|4|--workload register --mishaps brick-crash
 skip the post-op|25|--workload names --mishaps brick-crash
 success without quorum|6|--workload register --mishaps partition,brick-crash,cut
 swallow the error of what was answered early|7|--workload register --layers write-behind --mishaps one-way,cut
 sync only what is open|125|--workload synced --layers open-behind --mishaps power-loss
+sync the first block alone|1|--workload sharded --mishaps power-loss
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|32|--workload register --mishaps power-loss,brick-crash,healer-crash
 take the word of a write-out|2|--workload register --mishaps disk-refuses,power-loss

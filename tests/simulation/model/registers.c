@@ -40,6 +40,8 @@ struct sim_model {
   uint64_t first_unsynced; /* all below are synced, weak or in doubt */
   uint64_t first_early;    /* all below are answered, and out or in doubt */
   struct gi_gfid gfid[SIM_MODEL_FILES];
+  uint64_t reach[SIM_MODEL_FILES]; /* where the write ends that went farthest */
+  bool power_lost; /* by any machine: sizes of files in blocks may be too large then (doc/track-record.md, open) */
   uint64_t losses[SIM_CLIENTS][SIM_MODEL_FILES];
   uint64_t lost_end[SIM_CLIENTS][SIM_MODEL_FILES]; /* when the last of them had been answered */
   struct sim_model_stats stats;
@@ -148,6 +150,8 @@ sim_model_write(struct sim_model *m, unsigned writer, unsigned file, unsigned se
                                         .sector = (uint16_t)sector,
                                         .n = (uint16_t)n};
   m->stats.writes++;
+  if (m->reach[file] < (uint64_t)(sector + n) * SIM_SECTOR_BYTES)
+    m->reach[file] = (uint64_t)(sector + n) * SIM_SECTOR_BYTES;
   for (unsigned i = 0; i < n; i++)
     fill(data + i * SIM_SECTOR_BYTES, m->count, file, sector + i);
   return m->count;
@@ -458,6 +462,7 @@ sim_model_writer_anew(struct sim_model *m, unsigned writer)
 void
 sim_model_power_loss(struct sim_model *m)
 {
+  m->power_lost = true;
   for (uint64_t i = m->first_unsynced; i < m->count; i++)
     if (!m->write[i].synced)
       m->write[i].weak = true;
@@ -522,6 +527,9 @@ sim_model_check(struct sim_model *m, const struct sim_reader *reader, unsigned f
 void
 sim_model_check_size(struct sim_model *m, const struct sim_reader *reader, unsigned file, uint64_t size)
 {
+  if (size > m->reach[file] && !m->power_lost)
+    sim_violation(m->w, "%s: register file %u is told to have %llu bytes, though nobody wrote beyond %llu", reader->name, file,
+                  (unsigned long long)size, (unsigned long long)m->reach[file]);
   for (unsigned i = SIM_MODEL_SECTORS; i-- > 0 && (uint64_t)(i + 1) * SIM_SECTOR_BYTES > size;) {
     uint64_t better = newer(m, &m->sector[file][i], 0, reader);
     if (better) {

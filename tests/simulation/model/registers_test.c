@@ -112,6 +112,31 @@ test_read(void **state)
 }
 
 static void
+told_size(struct bench *t, uint64_t sectors)
+{
+  struct sim_reader reader = {.name = "reader", .number = 1, .opened = sim_model_now(t->m), .begin = sim_model_now(t->m)};
+  sim_model_check_size(t->m, &reader, FILE_NO, sectors * SIM_SECTOR_BYTES);
+}
+
+static void
+test_size(void **state)
+{
+  struct bench *t = *state;
+  uint8_t data[SIM_SECTOR_BYTES];
+  told_size(t, 0);
+  put(t, 7);
+  told_size(t, AT + 1);
+  expect(t);
+  told_size(t, AT);
+  expect_violation(t);
+  told_size(t, AT + 2);
+  expect_violation(t);
+  sim_model_write(t->m, 0, FILE_NO, AT + 1, 1, data);
+  told_size(t, AT + 2);
+  expect(t);
+}
+
+static void
 test_lost_while_enough_have_it(void **state)
 {
   struct bench *t = *state;
@@ -462,6 +487,7 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
       T(test_read),
+      T(test_size),
       T(test_lost_while_enough_have_it),
       T(test_lost_by_too_many),
       T(test_synced),

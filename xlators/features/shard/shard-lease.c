@@ -12,6 +12,7 @@
  */
 #include "xlators/features/shard/shard.h"
 
+#include "libglusterish/mutants.h"
 #include "libglusterish/probe.h"
 
 #define SH_LEASE_NS GI_NSEC_PER_SEC
@@ -107,7 +108,7 @@ lock_where_it_is(struct sh_file *file, struct gi_fop *fop, enum sh_lease want)
 {
   for (;;) {
     file->astray = false;
-    int err = lock(file, fop, want == SH_LEASE_ALONE ? GI_LK_WRITE : GI_LK_READ);
+    int err = lock(file, fop, want == SH_LEASE_ALONE && !GI_BROKEN("share the lock of a size") ? GI_LK_WRITE : GI_LK_READ);
 
     if (err)
       return err;
