@@ -285,6 +285,22 @@ di_fd_of(const struct di *d, const struct gi_fd *fd)
   return gi_fd_private(fd, d->x);
 }
 
+void
+di_fd_turn(struct di *d, struct gi_fd *fd)
+{
+  struct gi_window *turn = &di_fd_of(d, fd)->turn;
+
+  if (!turn->size)
+    gi_window_init(turn, 1);
+  gi_window_take(turn, d->x->reactor, 1);
+}
+
+void
+di_fd_turn_over(struct di *d, struct gi_fd *fd)
+{
+  gi_window_give(&di_fd_of(d, fd)->turn, 1);
+}
+
 /* Those above, who have the lock of its size on another subvolume, hear of it. */
 static void
 tell_moved(struct di *d, const struct gi_inode *inode, const struct gi_xlator *child)

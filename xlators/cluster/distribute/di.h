@@ -163,7 +163,6 @@ struct di_told {
 
 struct di_fd {
   uint32_t set;             /* di.sets when it was opened */
-  bool busy;                /* a file is being opened on one of them, or a directory listed: others wait */
   bool known;               /* what follows is set; if not: opened when there was one subvolume (di.sole), or not at all */
   uint64_t opened, absent;  /* a directory: places of subvolumes where it is open; that do not have it */
   struct gi_xlator *at[2];  /* a file: subvolumes where it is open */
@@ -177,13 +176,15 @@ struct di_fd {
   uint8_t more;             /* so often all were listed once more */
   struct di_layout *layout; /* of the directory, when the listing began, or what follows now; NULL: not known */
   struct gi_fd **second;    /* by place, those for that; DI_MAX, NULL: none of them is open */
+  struct gi_window turn;    /* of one task that opens a file on one of them, or lists a directory; size 0: nobody has had it */
 };
 
 struct di_inode *di_inode_of(const struct di *d, const struct gi_inode *inode);
 struct di_fd *di_fd_of(const struct di *d, const struct gi_fd *fd);
 void di_fd_release(struct gi_xlator *x, struct gi_fd *fd, void *bytes);
-/* Waits until no other task does what only one may at a time; then it is this one's turn until it makes `busy` false. */
+/* Waits until no other task does what only one may at a time; then it is this one's turn until it gives that back. */
 void di_fd_turn(struct di *d, struct gi_fd *fd);
+void di_fd_turn_over(struct di *d, struct gi_fd *fd);
 /* The file of that gfid is on this subvolume. */
 void di_know_file(struct di *d, const struct gi_gfid *gfid, struct gi_xlator *child);
 void di_forget_inode(struct gi_xlator *x, struct gi_inode *inode, void *bytes);

@@ -301,14 +301,6 @@ di_opened(struct di *d, struct gi_fd *fd, struct gi_xlator *child)
   df->known = true;
 }
 
-void
-di_fd_turn(struct di *d, struct gi_fd *fd)
-{
-  while (di_fd_of(d, fd)->busy)
-    gi_task_sleep(d->x->reactor, GI_NSEC_PER_MSEC);
-  di_fd_of(d, fd)->busy = true;
-}
-
 static int
 open_now(struct di *d, struct gi_fop *fop, struct gi_fd *fd, struct gi_xlator *child)
 {
@@ -336,7 +328,7 @@ open_there(struct di *d, struct gi_fop *fop, struct gi_fd *fd, struct gi_xlator 
     return 0;
   di_fd_turn(d, fd); /* by another operation: twice would be once too often */
   err = open_at(d, fd, child) ? 0 : open_now(d, fop, fd, child);
-  di_fd_of(d, fd)->busy = false;
+  di_fd_turn_over(d, fd);
   return err;
 }
 

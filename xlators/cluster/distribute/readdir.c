@@ -708,7 +708,7 @@ list_in_turn(struct di *d, struct gi_fop *fop)
 
   di_fd_turn(d, fop->fd);
   verdict = list(d, fop);
-  di_fd_of(d, fop->fd)->busy = false;
+  di_fd_turn_over(d, fop->fd);
   return verdict;
 }
 
