@@ -31,6 +31,18 @@ told() {
 FINDINGS='.findings[] | select(.id == $id) | .culprit.name'
 found() { told "$2" "\"$1\" as \$id | $FINDINGS" gi doctor c --json; }
 BECAUSE='.because[].culprit.name'
+# look NAME COMMAND...: it succeeds, sooner or later; whoever is frozen is waited for each time, so all look at once. seen: all of them have.
+names=() looks=()
+look() {
+  names+=("$1")
+  within 40 "${@:2}" &
+  looks+=($!)
+}
+seen() {
+  local i
+  for i in "${!looks[@]}"; do ok "${names[i]}" wait "${looks[i]}"; done
+  names=() looks=()
+}
 
 # A slow brick: one process begins again as before, but for its disk.
 mapfile -d '' -t command <"/proc/$(brick_pid c "$B")/cmdline"
@@ -49,13 +61,14 @@ slow() { for ((i = 0; i < 300; i++)); do dd if=/dev/zero of="$A/f4" bs=4k count=
 slow &
 writer=$!
 waits_for_brick() { told "$B" '.operations[] | .. | objects | select(.open).waits.what // ""' ask "$A" /inflight; }
-ok "operations under way wait for it" within 40 waits_for_brick
-ok "why names it for a file that is written" within 40 told "$HOST:$B" "$BECAUSE" gi why "$A/f4" --json
+look "operations under way wait for it" waits_for_brick
+look "why names it for a file that is written" told "$HOST:$B" "$BECAUSE" gi why "$A/f4" --json
 slow_step() { # of a brick, below the step of the client that waited for it
   gi trace c --slower-than 50ms --seconds 3 --count 5 --json | jq -e --arg b "$B" \
     '[.operations[].tree | .. | objects | select(.remote?.brick? == $b and .took_ns > 50000000)] | length > 0' >/dev/null
 }
-ok "and trace, in the steps of what is slow" within 60 slow_step
+look "and trace, in the steps of what is slow" slow_step
+seen
 kill $writer
 wait $writer 2>/dev/null
 
@@ -64,7 +77,7 @@ exec 9<>"$A/f1"
 flock 9
 flock "$WORK/b/f1" true 9>&- &
 waiter=$!
-ok "why names the holder of a lock" within 40 told "mount $A of c" "$BECAUSE" gi why "$WORK/b/f1" --json
+look "why names the holder of a lock" told "mount $A of c" "$BECAUSE" gi why "$WORK/b/f1" --json
 waits_for_lock() { # on a brick
   local s
   for s in "$WORK"/observe/brick-*; do
@@ -73,15 +86,16 @@ waits_for_lock() { # on a brick
   done
   return 1
 }
-ok "so does the operation under way" within 40 waits_for_lock
+look "so does the operation under way" waits_for_lock
 # held_up_by MOUNT PID [VOLUME]: what is under way in the mount waits for the client of that process. traced: so do the steps of what hangs.
 held_up_by() { told "-PID:$2-" '.operations[].waits.who // ""' ask "$1" /inflight "${3:-c}"; }
 traced() { told "-PID:$1-" '.operations[].tree | .. | objects | .waits?.who? // ""' gi trace "${2:-c}" --hanging --slower-than 100ms --seconds 1 --json; }
-ok "also in the mount that waits" within 40 held_up_by "$WORK/b" "$(mount_pid "$A")"
-ok "and below it" within 40 told "-PID:$(mount_pid "$A")-" '.operations[].waits.who // ""' cat "$WORK/b/.glusterish/inflight"
-ok "and trace, in the steps of the brick" within 40 traced "$(mount_pid "$A")"
+look "also in the mount that waits" held_up_by "$WORK/b" "$(mount_pid "$A")"
+look "and below it" told "-PID:$(mount_pid "$A")-" '.operations[].waits.who // ""' cat "$WORK/b/.glusterish/inflight"
+look "and trace, in the steps of the brick" traced "$(mount_pid "$A")"
 as_text() { gi trace c --hanging --slower-than 100ms --seconds 1 | grep -q 'waits .* for lock: .*, held by client .*-PID:'; }
-ok "as text" within 40 as_text
+look "as text" as_text
+seen
 flock -u 9
 wait $waiter
 exec 9>&-
@@ -90,10 +104,11 @@ exec 9>&-
 kill -STOP "$(brick_pid c "$B")"
 dd if=/dev/zero of="$A/f2" bs=4k count=1 conv=notrunc,fsync 2>/dev/null &
 writer=$!
-ok "doctor names a frozen brick" within 40 found process-silent "brick $HOST:$B (pid"
-ok "why does for a file that it keeps waiting" within 40 told "$HOST:$B" "$BECAUSE" gi why "$A/f2" --json
-ok "and so does the operation under way" within 40 waits_for_brick
-ok "and trace, in the steps of what hangs" within 40 told "$B" '.. | strings' gi trace c --hanging --seconds 1 --json
+look "doctor names a frozen brick" found process-silent "brick $HOST:$B (pid"
+look "why does for a file that it keeps waiting" told "$HOST:$B" "$BECAUSE" gi why "$A/f2" --json
+look "and so does the operation under way" waits_for_brick
+look "and trace, in the steps of what hangs" told "$B" '.. | strings' gi trace c --hanging --seconds 1 --json
+seen
 let_go
 wait $writer
 
@@ -105,11 +120,12 @@ within 10 busy
 pids+=("$(mount_pid "$A")")
 kill -STOP "${pids[-1]}"
 echo x >>"$WORK/b/f3" &
-ok "doctor names a frozen client as who holds the lock" within 40 found lock-holder "mount $A of c"
-ok "and as a process that does not answer" found process-silent "mount $A of c"
-ok "why does so for the file" within 40 told "mount $A of c" "$BECAUSE" gi why "$WORK/b/f3" --json
-ok "and what is under way in the mount that waits" within 40 held_up_by "$WORK/b" "${pids[-1]}"
-ok "and trace" within 40 traced "${pids[-1]}"
+look "doctor names a frozen client as who holds the lock" found lock-holder "mount $A of c"
+look "and as a process that does not answer" found process-silent "mount $A of c"
+look "why does so for the file" told "mount $A of c" "$BECAUSE" gi why "$WORK/b/f3" --json
+look "and what is under way in the mount that waits" held_up_by "$WORK/b" "${pids[-1]}"
+look "and trace" traced "${pids[-1]}"
+seen
 let_go
 kill $writer 2>/dev/null
 wait
@@ -140,13 +156,14 @@ ok "its reads are under way" within 40 asked
 kill -STOP "${pids[1]}"
 kill -CONT "${pids[0]}"
 queued() { told "mount $R of r" '.findings[] | select(.id == "slow-client") | .culprit.name' gi doctor r --json; }
-ok "doctor names a frozen client that does not take what it reads" within 40 queued
-ok "and says how much waits for it" within 40 told "bytes now" '.findings[] | select(.id == "slow-client") | .text' gi doctor r --json
-ok "why names it for the file" within 40 told "mount $R of r" "$BECAUSE" gi why "$WORK/q/large" --json
+look "doctor names a frozen client that does not take what it reads" queued
+look "and says how much waits for it" told "bytes now" '.findings[] | select(.id == "slow-client") | .text' gi doctor r --json
+look "why names it for the file" told "mount $R of r" "$BECAUSE" gi why "$WORK/q/large" --json
 untaken() { told "-PID:${pids[1]}-" '.operations[] | select(.waits.for == "client") | .waits.who' "$@"; }
-ok "what is under way at the brick waits for it" within 40 untaken \
+look "what is under way at the brick waits for it" untaken \
   curl -s --unix-socket "$(find "$WORK/observe" -name "brick-*-${pids[0]}.socket")" http://localhost/inflight
-ok "and so it is for trace" within 40 untaken gi trace r --hanging --seconds 1 --json
+look "and so it is for trace" untaken gi trace r --hanging --seconds 1 --json
+seen
 let_go
 wait
 
@@ -161,10 +178,11 @@ looked() {
 ok "it looks at the file" within 40 looked
 kill -STOP "${pids[1]}"
 chmod 600 "$WORK/q/large" &
-ok "what is under way in another mount waits for the client that has not heard of it" within 40 held_up_by "$WORK/q" "${pids[1]}" r
-ok "so trace says" within 40 traced "${pids[1]}" r
-ok "and doctor" within 40 queued
-ok "and why" within 40 told "mount $R of r" "$BECAUSE" gi why "$WORK/q/large" --json
+look "what is under way in another mount waits for the client that has not heard of it" held_up_by "$WORK/q" "${pids[1]}" r
+look "so trace says" traced "${pids[1]}" r
+look "and doctor" queued
+look "and why" told "mount $R of r" "$BECAUSE" gi why "$WORK/q/large" --json
+seen
 let_go
 wait
 done_testing
