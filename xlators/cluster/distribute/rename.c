@@ -16,8 +16,8 @@
  *
  * What is left of the old name and of what had the new one goes last. It may be
  * where no lookup comes: if it is data, the file carries a note (rename-note.c)
- * until it is gone. Data of another subvolume goes when what takes its place is
- * on the disks: after a loss of power the name has one of both.
+ * until it is gone, and the rename fails. Data of another subvolume goes when what
+ * takes its place is on the disks: after a loss of power the name has one of both.
  */
 #include "xlators/cluster/distribute/di.h"
 
@@ -178,20 +178,32 @@ leftover(struct moving *m, const char *name, unsigned child, int err)
 {
   if (!err || err == ENOENT)
     return;
+  GI_ASSERT(child < m->d->n);
   m->left = true;
   gi_log(GI_LOG_WARNING, m->d->x->name, GI_MSG_DISTRIBUTE + 4,
          "%s: what is left of it on %s after a rename was not removed: %s", name, m->d->x->children[child]->name,
          strerror(err));
 }
 
-/* What had the new name elsewhere, and the linkto file of the old one. */
-static void
+static bool
+replaces_elsewhere(const struct moving *m)
+{
+  return m->dst_cached >= 0 && m->dst_cached != m->src_cached;
+}
+
+/* The linkto file of the old name, and what had the new one elsewhere. While that is there the rename has not been done: who reaches its
+ * subvolume alone takes it for the file. */
+static int
 clean(struct moving *m)
 {
+  int err = 0;
+
   if ((int)m->src_hashed != m->src_cached && !m->renamed)
     leftover(m, m->fop->loc.name, m->src_hashed, di_linkto_remove(m->d, m->fop, &m->fop->loc, m->src_hashed, false));
-  if (m->dst_cached >= 0 && m->dst_cached != m->src_cached && m->dst_cached != (int)m->dst_hashed)
-    leftover(m, m->fop->loc2.name, (unsigned)m->dst_cached, remove_name(m, &m->fop->loc2, (unsigned)m->dst_cached));
+  if (replaces_elsewhere(m) && m->dst_cached != (int)m->dst_hashed)
+    err = remove_name(m, &m->fop->loc2, (unsigned)m->dst_cached);
+  leftover(m, m->fop->loc2.name, (unsigned)m->dst_cached, err);
+  return err == ENOENT ? 0 : err;
 }
 
 /* The linkto file of the old name is where the new one belongs. */
@@ -231,12 +243,6 @@ exchange_linkto(struct moving *m)
   return err;
 }
 
-static bool
-replaces_elsewhere(const struct moving *m)
-{
-  return m->dst_cached >= 0 && m->dst_cached != m->src_cached;
-}
-
 /* What was decided on `child` comes to its disks; if not, what the rename replaces elsewhere stays until a lookup finds the note. */
 static int
 make_durable(struct moving *m, unsigned child)
@@ -254,9 +260,9 @@ move_at_home(struct moving *m)
 {
   int err = rename_data(m);
 
-  if (!err && make_durable(m, (unsigned)m->src_cached) == 0)
-    clean(m);
-  return err;
+  if (!err)
+    err = make_durable(m, (unsigned)m->src_cached);
+  return err ? err : clean(m);
 }
 
 /* Nothing has it, but perhaps a linkto file that leads nowhere. */
@@ -279,11 +285,10 @@ move_to_free(struct moving *m)
 {
   int err = announce(m);
 
+  GI_ASSERT(m->dst_cached < 0);
   if (!err)
     err = rename_data(m); /* if that fails a lookup finds that the linkto file leads nowhere, if it does */
-  if (!err)
-    clean(m);
-  return err;
+  return err ? err : clean(m);
 }
 
 /* Something has it, where the data is. */
@@ -292,11 +297,11 @@ move_over_neighbour(struct moving *m)
 {
   int err = rename_data(m);
 
+  GI_ASSERT(m->dst_cached == m->src_cached);
   if (err)
     return err;
   GI_IGNORE(exchange_linkto(m)); /* then a lookup does */
-  clean(m);
-  return 0;
+  return clean(m);
 }
 
 /* The rename has failed. Where nobody can say what was done a lookup that finds the note sees. */
@@ -345,8 +350,7 @@ move_over_other(struct moving *m)
     return err; /* the old name is there, too, until a lookup finds the note */
   if (!err)
     m->fop->rsp.stat.nlink--; /* it had both for a while, which nobody is told */
-  clean(m);
-  return 0;
+  return clean(m);
 }
 
 static int
