@@ -138,6 +138,7 @@ struct di_inode {
   bool noted;                  /* a file: it carries the note of a rename that could not be ended */
   struct gi_xlator *target;    /* of a file that is being moved: where to; NULL: it is not, as far as is known … */
   uint64_t target_asked;       /* … at that time (gi_now) */
+  uint32_t marks;              /* of a file: those of the bits DI_MOVING that are not its owner's, by the last lookup */
   struct gi_xlator *cached;    /* of anything but a directory: the subvolume that has it; NULL: not known */
   struct di_layout *layout;    /* of a directory; NULL: not known */
   struct gi_xlator *size_at;   /* of a file: the subvolume where those above have its lock of the size; NULL: they have none */
@@ -322,7 +323,7 @@ int di_is_free(struct di *d, struct gi_fop *fop, const struct gi_loc *loc);
 int di_merge_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, struct di_found *f, struct gi_iatt *stat,
                  unsigned *best);
 
-/* ---- files on the move (migrate.c) ---- */
+/* ---- files on the move (marks.c, migrate.c) ---- */
 
 /* A lookup's reply of a file that is being copied to another subvolume. */
 bool di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata);
@@ -355,8 +356,11 @@ int di_last_xattrs(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid,
 /* Likewise the size of a file in blocks, with its lock: who has changed that on the source and did not reach the target was told so, but those who
  * looked since, and found the size as they need it, count on it. */
 int di_bring_size(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child);
-/* What a reply tells of the file's mode is what its owner gave it. */
-void di_hide_marks(struct gi_fop *fop, const struct gi_gfid *gfid);
+/* The mode that its owner gave it, by the attributes and keys of a lookup. */
+uint32_t di_own_mode(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata);
+/* A lookup's reply says which bits of the file's mode are marks; what a reply tells of the mode is what its owner gave it, by the last that did. */
+void di_know_marks(struct di *d, const struct gi_fop *reply);
+void di_hide_marks(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid);
 void di_opened(struct di *d, struct gi_fd *fd, struct gi_xlator *child);
 /* The operation's descriptor can be used there. If not, di_reopen, as a task, opens it and goes on. */
 bool di_ready_at(const struct di *d, struct gi_fop *fop, const struct gi_xlator *child);

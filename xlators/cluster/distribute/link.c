@@ -194,7 +194,7 @@ link_name(struct di *d, struct gi_fop *fop)
       err = link_once(&k);
   }
   if (!err)
-    di_hide_marks(fop, &k.inode->gfid);
+    di_hide_marks(d, fop, &k.inode->gfid);
   return di_end(d, fop, err);
 }
 

@@ -22,10 +22,10 @@ know_found(struct di *d, struct gi_fop *fop, struct gi_xlator *child)
   di_fop_of(fop, d)->to = child;
   di_know_file(d, &a->gfid, child);
   di_note_know(d, &a->gfid, di_has_note(d, fop));
-  if (di_is_moving(d, a, fop->rsp.xdata)) {
-    a->mode &= ~(uint32_t)DI_MOVING;
+  if (di_is_moving(d, a, fop->rsp.xdata))
     gi_content_drop(fop); /* it may be another subvolume's by the time it is read */
-  }
+  di_know_marks(d, fop);
+  a->mode = di_own_mode(d, a, fop->rsp.xdata);
   di_parent_attrs(d, fop);
   di_strip_keys(d, fop);
 }

@@ -20,6 +20,9 @@
 #define MODE_WAIT (10 * GI_NSEC_PER_MSEC)
 #define MODE_WAITS 100 /* then who moved it was killed: the source counts */
 
+/* Who asks what the mode is: another client may have set it since it was learnt which of its bits are marks. */
+#define TELLS_MODE (GI_KIND(GI_FOP_STAT) | GI_KIND(GI_FOP_FSTAT) | GI_KIND(GI_FOP_SETATTR) | GI_KIND(GI_FOP_FSETATTR))
+
 /* What must be done on both copies. */
 #define CHANGES \
   (GI_KIND(GI_FOP_WRITE) | GI_KIND(GI_FOP_TRUNCATE) | GI_KIND(GI_FOP_FTRUNCATE) | GI_KIND(GI_FOP_FALLOCATE) | \
@@ -27,41 +30,7 @@
    GI_KIND(GI_FOP_SETXATTR) | GI_KIND(GI_FOP_FSETXATTR) | GI_KIND(GI_FOP_REMOVEXATTR) | GI_KIND(GI_FOP_FREMOVEXATTR) | \
    GI_KIND(GI_FOP_XATTROP) | GI_KIND(GI_FOP_FXATTROP) | GI_KIND(GI_FOP_FSYNC))
 
-bool
-di_is_moving(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata)
-{
-  return S_ISREG(a->mode) && (a->mode & DI_MOVING) == DI_MOVING && gi_dict_get(xdata, d->linkto_key);
-}
-
 /* ---- a move that did not end ---- */
-
-bool
-di_tells_unfinished(const struct di *d, const struct gi_iatt *a, const struct gi_dict *xdata)
-{
-  return S_ISREG(a->mode) && !gi_has_linkto_mode(a->mode) && (a->mode & DI_MOVING) != DI_MOVING &&
-         gi_dict_get(xdata, d->linkto_key) && !gi_dict_get(xdata, d->mode_key);
-}
-
-bool
-di_lost_marks(const struct di *d, const struct gi_fop *reply)
-{
-  uint32_t mode = reply->rsp.stat.mode;
-
-  return S_ISREG(mode) && !gi_has_linkto_mode(mode) && (mode & DI_MOVING) != DI_MOVING &&
-         gi_dict_get(reply->rsp.xdata, d->linkto_key) && gi_dict_get(reply->rsp.xdata, d->mode_key);
-}
-
-bool
-di_is_unfinished(const struct di *d, const struct gi_fop *reply)
-{
-  return di_tells_unfinished(d, &reply->rsp.stat, reply->rsp.xdata);
-}
-
-bool
-di_is_source(const struct di *d, const struct gi_fop *reply)
-{
-  return di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata) || di_lost_marks(d, reply);
-}
 
 /* Under the lock of moves: *comes says that the file that is there is still on its way to `child`, *lost that it was, and has lost its marks. 0, or
  * why nobody knows. */
@@ -353,6 +322,8 @@ di_ask_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned
   err = reply->rsp.ret < 0 ? reply->rsp.err : 0;
   *target = -1;
   *mode = err ? 0 : reply->rsp.stat.mode;
+  if (!err)
+    di_know_marks(d, reply);
   if (!err && (di_is_linkto(d, reply) || di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata)))
     *target = di_linkto_target(d, reply);
   di_found_end(&f);
@@ -390,6 +361,15 @@ as_it_was(struct di *d, struct gi_fop *fop)
   return GI_ANSWERED;
 }
 
+/* But for the marks. */
+static enum gi_verdict
+as_its_owner_sees_it(struct di *d, struct gi_fop *fop)
+{
+  as_it_was(d, fop);
+  di_hide_marks(d, fop, &gi_fop_inode(fop)->gfid);
+  return GI_ANSWERED;
+}
+
 /* A subvolume copies what it has: when one of the files has just moved who asked copies by reading and writing, which follow it. */
 static int
 or_by_hand(const struct gi_fop *fop, int err)
@@ -420,7 +400,8 @@ once_more(struct di *d, struct gi_fop *fop)
 static enum gi_verdict
 after_gone(struct di *d, struct gi_fop *fop)
 {
-  return di_find_again(d, fop, gi_fop_inode(fop), di_fop_of(fop, d)->to) == 0 ? once_more(d, fop) : as_it_was(d, fop);
+  return di_find_again(d, fop, gi_fop_inode(fop), di_fop_of(fop, d)->to) == 0 ? once_more(d, fop)
+                                                                              : as_its_owner_sees_it(d, fop);
 }
 
 /* The descriptor is not open there, whatever was taken for true. */
@@ -520,16 +501,6 @@ repeat(struct di *d, struct gi_fop *fop, unsigned target)
   return repeat_xattr(d, h, target);
 }
 
-void
-di_hide_marks(struct gi_fop *fop, const struct gi_gfid *gfid)
-{
-  struct gi_attr a;
-
-  for (unsigned at = 0; gi_reply_next_attr(fop, &at, &a);)
-    if (gi_gfid_equal(&a.iatt->gfid, gfid) && (a.iatt->mode & DI_MOVING) == DI_MOVING)
-      a.iatt->mode &= ~(uint32_t)DI_MOVING;
-}
-
 /* The source says where it goes: 0 and -1 in *target if it does not say so any more. */
 static int
 learn_target(struct di *d, struct gi_fop *fop, struct gi_inode *inode, int *target)
@@ -562,7 +533,8 @@ while_moving(struct di *d, struct gi_fop *fop)
 {
   struct gi_inode *inode = gi_fop_inode(fop);
   bool change = CHANGES & GI_KIND(fop->kind) && !GI_BROKEN("change the source of a move alone"), asked = false;
-  int target = known_target(d, di_inode_of(d, inode), di_fop_of(fop, d)->to), err;
+  bool tells = TELLS_MODE & GI_KIND(fop->kind);
+  int target = tells ? -1 : known_target(d, di_inode_of(d, inode), di_fop_of(fop, d)->to), err;
 
   do {
     err = 0;
@@ -570,20 +542,18 @@ while_moving(struct di *d, struct gi_fop *fop)
       asked = true;
       err = learn_target(d, fop, inode, &target);
     }
-    if (di_is_gone(err) && change && di_fop_of(fop, d)->tries < TRIES)
+    if (di_is_gone(err) && (change || tells) && di_fop_of(fop, d)->tries < TRIES)
       return after_gone(d, fop); /* the move has ended meanwhile: the target may lack the change */
     if (err && change)
       return gi_fop_fail(fop, err);
     if (err || target < 0)
-      return as_it_was(d, fop);
+      return as_its_owner_sees_it(d, fop);
     err = change ? repeat(d, fop, (unsigned)target) : 0;
     target = -1;
   } while (di_is_gone(err) && !asked);
   if (err && !di_is_gone(err)) /* gone, though the source has just named it: nobody moves it any more */
     return gi_fop_fail(fop, err);
-  as_it_was(d, fop);
-  di_hide_marks(fop, &inode->gfid);
-  return GI_ANSWERED;
+  return as_its_owner_sees_it(d, fop);
 }
 
 /* The mode of the source now; *named: it names a target, whatever its mode says; *file: what is there is no linkto file (any more). 0 or errno. */
@@ -601,6 +571,8 @@ ask_both(struct di *d, struct gi_fop *fop, struct gi_inode *inode, unsigned chil
   err = reply->rsp.ret < 0 ? reply->rsp.err : 0;
   target = err ? -1 : di_linkto_target(d, reply);
   *mode = err ? 0 : reply->rsp.stat.mode;
+  if (!err)
+    di_know_marks(d, reply);
   di_found_end(&f);
   if (target < 0 || target == (int)child)
     return err;
@@ -639,10 +611,8 @@ after_mode(struct di *d, struct gi_fop *fop)
       break;
     gi_task_sleep(d->x->reactor, MODE_WAIT);
   }
-  as_it_was(d, fop);
-  if (acl && named)
-    di_hide_marks(fop, &inode->gfid);
-  return GI_ANSWERED;
+  di_inode_of(d, inode)->target = NULL; /* who marks it anew does so with another mode */
+  return acl ? as_its_owner_sees_it(d, fop) : as_it_was(d, fop);
 }
 
 static enum gi_verdict

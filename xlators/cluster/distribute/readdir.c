@@ -397,8 +397,10 @@ judge_attributes(const struct listing *l, const struct gi_dirent *e, struct gi_d
     memset(&mine->stat, 0, sizeof(mine->stat)); /* one subvolume's are not the directory's */
     mine->type = DT_DIR;
   } else if (gi_iatt_valid(&e->stat)) {
-    if (di_is_moving(l->d, &e->stat, e->xdata))
-      mine->stat.mode &= ~(uint32_t)DI_MOVING;
+    if (di_is_moving(l->d, &e->stat, e->xdata)) {
+      memset(&mine->stat, 0, sizeof(mine->stat)); /* a lookup knows which bits of the mode are its own */
+      mine->type = DT_REG;
+    }
     if (!di_tells_unfinished(l->d, &e->stat, e->xdata))
       di_know_file(l->d, &e->stat.gfid, l->d->x->children[l->set]);
   }

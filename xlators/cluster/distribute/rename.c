@@ -116,6 +116,8 @@ still_is(struct moving *m, const struct gi_loc *loc, const struct gi_gfid *gfid,
   reply = gi_fan_reply(&f.ask.fan, child);
   same = f.file && gi_gfid_equal(&reply->rsp.stat.gfid, gfid);
   moving = same && di_is_source(m->d, reply);
+  if (same)
+    di_know_marks(m->d, reply);
   di_found_end(&f);
   m->arrived = -1;
   m->arrived_gfid = *gfid;
@@ -409,6 +411,7 @@ run_file(struct moving *m)
     return gi_fop_fail(fop, err);
   gi_fop_ok(fop, 0);
   di_know_file(m->d, &m->src.gfid, m->d->x->children[m->src_cached]);
+  di_hide_marks(m->d, fop, &m->src.gfid);
   di_parent_attrs(m->d, fop);
   return GI_ANSWERED;
 }

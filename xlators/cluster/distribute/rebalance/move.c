@@ -82,16 +82,12 @@ static void
 read_marks(struct move *m, const struct gi_fop *reply)
 {
   const struct di *d = m->f.r->d;
-  const char *mode;
 
   m->stat = reply->rsp.stat;
   m->f.gfid = m->stat.gfid;
   m->marked = di_is_moving(d, &m->stat, reply->rsp.xdata);
   m->target = m->marked || di_lost_marks(d, reply) ? di_linkto_target(d, reply) : -1;
-  if ((m->stat.mode & DI_MOVING) == DI_MOVING && gi_dict_get_str(reply->rsp.xdata, d->mode_key, &mode))
-    m->stat.mode = (m->stat.mode & ~(uint32_t)DI_MOVING) | (uint32_t)(strtoul(mode, NULL, 8) & DI_MOVING);
-  else if (m->marked)
-    m->stat.mode &= ~(uint32_t)DI_MOVING;
+  m->stat.mode = di_own_mode(d, &m->stat, reply->rsp.xdata);
 }
 
 int
