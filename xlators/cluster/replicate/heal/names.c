@@ -230,8 +230,10 @@ follow(struct rep_name *n, unsigned from, uint32_t targets, uint32_t losers)
   GI_ASSERT(((n->view.ok >> from) & 1) && !(owners & nameless) && !((targets | losers) & ~n->d.locked));
   if (wrong && stands_elsewhere(n, from, owners)) {
     GI_PROBE("replicate: a directory that most have under another name does not replace what others have here");
+    GI_ASSERT(!(owners & wrong));
     err = rep_name_expunge(n, owners);
     n->look_again = !err;
+    n->emptied |= owners;
     return err;
   }
   err = complete(n, from, owners, nameless, &absent);
@@ -348,11 +350,27 @@ only_no_gfid(const struct rep_name *n, uint32_t absent, uint32_t no_gfid)
   return (no_gfid & good) && !(good & ~absent & ~no_gfid) && first_with_gfid(n, n->view.ok) >= 0 && !quorum_has_one(n);
 }
 
+/* A good copy from which the heal has taken what stands elsewhere lacks the name for that, and does not prove that it was removed. Then those
+ * of the other copies decide that these accuse of nothing, if they show an object. */
+static uint32_t
+least_outdated(const struct rep_name *n, uint32_t absent)
+{
+  uint32_t others = n->d.locked & ~n->emptied, accused = 0, least;
+
+  GI_ASSERT(!(n->emptied & ~n->d.locked));
+  if (!n->emptied || (n->emptied & ~absent) || (n->view.ok | absent) != n->d.locked || quorum_has_one(n))
+    return 0;
+  rep_foreach(i, others) for (unsigned j = 0; j < n->h->rep->n; j++) if (j != i && n->dir.pending[REP_ENTRY][i][j]) accused |=
+      1u << j;
+  least = others & ~accused;
+  return least != others && !(least & ~n->view.ok) && first_with_gfid(n, least) >= 0 && agree(n, least) ? least : 0;
+}
+
 static int
 settle_name(struct rep_name *n)
 {
   uint32_t absent = having_errno(&n->view, ENOENT), unknown = n->d.locked & ~n->view.ok & ~absent;
-  uint32_t good = n->d.merge ? n->d.locked : n->d.sources, no_gfid = rep_name_no_gfid(n, n->view.ok);
+  uint32_t good = n->d.merge ? n->d.locked : n->d.sources, no_gfid = rep_name_no_gfid(n, n->view.ok), least;
   int err = 0;
 
   if (unknown) { /* neither "it is there" nor "it is not": no ground to act on, least of all to remove anything */
@@ -363,6 +381,11 @@ settle_name(struct rep_name *n)
   }
   if (!good)
     return refuse_name(n, -EIO, n->d.locked);
+  least = least_outdated(n, absent);
+  if (least) {
+    GI_PROBE("replicate: what the others accuse each other of decides about a name that the good copy lost");
+    return follow(n, (unsigned)first_with_gfid(n, least), n->d.locked, n->d.locked);
+  }
   if (only_no_gfid(n, absent, no_gfid)) {
     GI_PROBE("replicate: what good copies have without gfid goes before what others have is judged");
     err = rep_name_remove_empty(n, no_gfid);

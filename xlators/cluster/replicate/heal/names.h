@@ -22,6 +22,7 @@ struct rep_name {
   struct rep_view view;   /* of the name */
   uint32_t failed;        /* children where the name could not be healed */
   uint32_t elsewhere;     /* children where the directory has another name */
+  uint32_t emptied;       /* children from which the heal has taken a directory that stands elsewhere */
   bool later;             /* it failed because a directory is still in its old place on a child: worth another try */
   bool look_again;        /* the heal removed an object that hid the right one: look once more */
   bool mismatch;          /* the copies are different objects, and none is proven right */

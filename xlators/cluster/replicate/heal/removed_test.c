@@ -107,10 +107,55 @@ another_directory_takes_the_place(void **state)
   }
 }
 
+/* By name, whatever has it. */
+static int
+move(struct yard *y, const char *from, const char *to, const struct gi_gfid *over)
+{
+  struct gi_inode *root = gi_inode_get(y->graph, &gi_gfid_root);
+  struct gi_fop *fop = gi_fop_new(y->graph, GI_FOP_RENAME);
+
+  gi_fop_set_entry(fop, &fop->loc, root, from);
+  gi_fop_set_entry(fop, &fop->loc2, root, to);
+  fop->loc2.inode = gi_inode_get(y->graph, over);
+  gi_inode_unref(&root);
+  return yard_submit(y, fop);
+}
+
+/* Two copies moved different directories over an empty one, as they disagreed on the old name. What the good one moved stands elsewhere:
+ * when it has gone the name is what the copy has that has missed nothing but this. */
+static void
+different_ones_that_moved_leave_one(void **state)
+{
+  struct gi_gfid two, to;
+
+  (void)state;
+  YARD_NEW(y, OPTIONS);
+  yard_mkdir(y, "one");
+  yard_mkdir(y, "two");
+  yard_mkdir(y, "to");
+  two = yard_disk_gfid(y, 0, "two");
+  to = yard_disk_gfid(y, 0, "to");
+  yard_down(y, 1);
+  yard_mkdir(y, "missed");
+  y->gate[2]->fail_err[GI_FOP_RENAME] = EIO;
+  assert_int_not_equal(move(y, "one", "two", &two), 0);
+  y->gate[2]->fail_err[GI_FOP_RENAME] = 0;
+  assert_int_not_equal(move(y, "two", "to", &to), 0);
+  yard_up(y, 1);
+  heals_everything(y);
+  for (unsigned i = 0; i < YARD; i++) {
+    struct gi_gfid gfid = yard_disk_gfid(y, i, "to");
+
+    assert_true(gi_gfid_equal(&gfid, &two));
+  }
+  yard_free(y);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(different_ones_that_moved_leave_one),
       cmocka_unit_test(what_moved_out_of_a_removed_one_is_found),
       cmocka_unit_test(what_one_brick_kept_goes),
       cmocka_unit_test(another_directory_takes_the_place),
