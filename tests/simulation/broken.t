@@ -13,18 +13,18 @@ NEAR=10
 # BUG|SEED|OPTIONS
 table() {
   cat <<'END'
-accept an old layout|62|--workload moved --mishaps client-freeze
+accept an old layout|147|--workload moved --mishaps client-freeze
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|2|--workload register --mishaps disk-faults,brick-crash,partition
 believe in locks that a majority dropped|103|--workload locks --mishaps cut,brick-crash
-believe names for longer than a lease|20|--workload names --layers nl-cache --mishaps none
+believe names for longer than a lease|1|--workload names --layers nl-cache --mishaps none
 believe that a name is absent which was made|1|--workload names --layers nl-cache --mishaps none
-bring back what good copies lack|16|--workload names --mishaps cut
-bring data to the disk before its counters|62|--workload synced --mishaps power-loss
+bring back what good copies lack|25|--workload names --mishaps cut
+bring data to the disk before its counters|87|--workload synced --mishaps power-loss
 change the source of a move alone|2|--workload images --mishaps none
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
 compare no copy with what was copied|2|--workload images --mishaps none
-copy from a source that was blamed meanwhile|34|--workload register --mishaps brick-freeze,cut
+copy from a source that was blamed meanwhile|97|--workload register --mishaps brick-freeze,cut
 do not take locks again after a reconnect|1|--workload locks --mishaps cut
 do not tell what became of names|6|--workload names --layers all --mishaps none
 do not tell what became of objects|26|--workload register --layers quick-read --mishaps none
@@ -36,7 +36,7 @@ forget that no good copy was synced|56|--workload register --mishaps disk-faults
 forget the mode of a file that moves|1|--workload moved --mishaps none
 forget to blame who failed|2|--workload register --mishaps brick-crash
 forget who waits for the window|4|--workload register --mishaps brick-crash
-go on with a listing at another brick|1|--workload names --mishaps cut --until 1
+go on with a listing at another brick|4|--workload names --mishaps cut --until 1
 heal from a sink|1|--workload register --mishaps brick-crash
 hide a foreign change by one of our own|7|--workload register --layers io-cache --mishaps none
 ignore quorum|1|--workload register --mishaps brick-crash
@@ -46,12 +46,12 @@ keep pages over a change|1|--workload register --layers io-cache --mishaps none
 keep the locks of who is gone|1|--workload register --mishaps client-crash
 keep what was read ahead over a change|16|--workload register --layers read-ahead --mishaps none
 leave a directory out where it is missing|6|--workload spread --mishaps cut
-know attributes that another request has changed|113|--workload names --mishaps brick-crash
+know attributes that another request has changed|31|--workload names --mishaps brick-crash
 leave a name out of a listing|1|--workload names --mishaps none
 leave out of a listing who is away|2|--workload spread --mishaps cut
 leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle
 leave the source of a move|1|--workload moved --mishaps none
-let each brick truncate|18|--workload mixed --mishaps none --until 1
+let each brick truncate|21|--workload mixed --mishaps none --until 1
 let operations pass what was answered early|1|--workload register --layers write-behind --mishaps none
 let outdated copies change names|12|--workload names --mishaps brick-crash
 list copies that were good once|6|--workload moved --mishaps cut,one-way,partition
@@ -70,16 +70,16 @@ replace what a rename is to keep|2|--workload names --mishaps none
 say that it is on the disk|9|--workload register --mishaps power-loss,cut,brick-crash
 share the lock of a size|1|--workload sharded --mishaps none
 skip the index link|4|--workload register --mishaps brick-crash
-skip the post-op|25|--workload names --mishaps brick-crash
+skip the post-op|32|--workload names --mishaps brick-crash
 success without quorum|6|--workload register --mishaps partition,brick-crash,cut
 swallow the error of what was answered early|7|--workload register --layers write-behind --mishaps one-way,cut
 sync only what is open|125|--workload synced --layers open-behind --mishaps power-loss
 sync the first block alone|1|--workload sharded --mishaps power-loss
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|32|--workload register --mishaps power-loss,brick-crash,healer-crash
-take the word of a write-out|2|--workload register --mishaps disk-refuses,power-loss
+take the word of a write-out|64|--workload register --mishaps disk-refuses,power-loss
 take what memory has for what the disk has|90|--workload register --mishaps disk-faults,power-loss
-tell who is away only in the post-op|11|--workload register --mishaps brick-crash,cut,partition
+tell who is away only in the post-op|44|--workload register --mishaps brick-crash,cut,partition
 trust layouts before files have moved|1|--workload moved --mishaps none
 truncate without a mark|2|--workload rewritten --mishaps client-crash
 END
