@@ -60,7 +60,7 @@ list what outdated copies show|56|--workload names --mishaps cut
 lose an update of the size|1|--workload sharded --mishaps none
 lose the dirty marks at restart|6|--workload register --mishaps power-loss,client-crash,healer-freeze
 lower the mark of what may differ|80|--workload register --mishaps disk-faults,brick-crash,cut
-make names by an old layout|8|--workload moved --mishaps none
+make names by an old layout|3|--workload moved --mishaps client-freeze
 mark one directory of two|84|--workload names --mishaps cut --until 1
 move a file with one of its names|13|--workload moved --mishaps none
 read copies that are blamed|4|--workload register --mishaps brick-crash
