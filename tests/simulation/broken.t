@@ -54,7 +54,6 @@ leave the source of a move|1|--workload moved --mishaps none
 let each brick truncate|21|--workload mixed --mishaps none --until 1
 let operations pass what was answered early|1|--workload register --layers write-behind --mishaps none
 let outdated copies change names|12|--workload names --mishaps brick-crash
-list copies that were good once|6|--workload moved --mishaps cut,one-way,partition
 list nothing again after files have moved|1|--workload moved --mishaps none
 list what outdated copies show|56|--workload names --mishaps cut
 lose an update of the size|1|--workload sharded --mishaps none

@@ -436,7 +436,7 @@ renew(struct listing *l)
   struct gi_fop *h;
   int err;
 
-  if (!l->d->spread || l->off || (l->df->fresh && !l->df->left) || GI_BROKEN("list copies that were good once"))
+  if (!l->d->spread || l->off || (l->df->fresh && !l->df->left))
     return 0;
   h = gi_fop_helper(l->fop, GI_FOP_LOOKUP);
   gi_loc_set_inode(&h->loc, l->fop->fd->inode);
