@@ -66,7 +66,8 @@ waits_for_a_lock() { cat /proc/"$client"/task/*/stat | grep -q ') D '; }
 must "a volume of two bricks starts" start_volume spread 1 2
 must "whose answers may take long" gi volume set spread network.ping-timeout 120
 must "and which promise to tell for as long" gi volume set spread features.cache-invalidation-timeout 600
-must "it is mounted" mount_volume spread "$WORK/killed"
+# Kernels keep names: a rename that looked its file up first would wait for that, without the lock of the directory.
+must "it is mounted" mount_volume spread "$WORK/killed" --attribute-timeout=600 --entry-timeout=600
 must "and a second time" mount_volume spread "$WORK/other" --attribute-timeout=600 --entry-timeout=600
 mkdir "$WORK/killed/d"
 for i in $(seq 12); do echo data >"$WORK/killed/d/f$i"; done
