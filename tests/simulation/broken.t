@@ -58,9 +58,9 @@ list nothing again after files have moved|1|--workload moved --mishaps none
 list what outdated copies show|56|--workload names --mishaps cut
 lose an update of the size|1|--workload sharded --mishaps none
 lose the dirty marks at restart|6|--workload register --mishaps power-loss,client-crash,healer-freeze
-lower the mark of what may differ|80|--workload register --mishaps disk-faults,brick-crash,cut
+lower the mark of what may differ|36|--workload register --mishaps disk-faults,brick-crash,cut
 make names by an old layout|3|--workload moved --mishaps client-freeze
-mark one directory of two|84|--workload names --mishaps cut --until 1
+mark one directory of two|8|--workload names --mishaps cut --until 1
 move a file with one of its names|13|--workload moved --mishaps none
 read copies that are blamed|4|--workload register --mishaps brick-crash
 remove the source of a move early|1|--workload moved --mishaps none
@@ -77,7 +77,7 @@ sync the first block alone|1|--workload sharded --mishaps power-loss
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|32|--workload register --mishaps power-loss,brick-crash,healer-crash
 take the word of a write-out|64|--workload register --mishaps disk-refuses,power-loss
-take what memory has for what the disk has|90|--workload register --mishaps disk-faults,power-loss
+take what memory has for what the disk has|38|--workload register --mishaps disk-faults,power-loss
 tell who is away only in the post-op|44|--workload register --mishaps brick-crash,cut,partition
 trust layouts before files have moved|1|--workload moved --mishaps none
 truncate without a mark|2|--workload rewritten --mishaps client-crash
