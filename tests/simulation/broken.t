@@ -72,7 +72,7 @@ skip the index link|4|--workload register --mishaps brick-crash
 skip the post-op|32|--workload names --mishaps brick-crash
 success without quorum|6|--workload register --mishaps partition,brick-crash,cut
 swallow the error of what was answered early|7|--workload register --layers write-behind --mishaps one-way,cut
-sync only what is open|125|--workload synced --layers open-behind --mishaps power-loss
+sync only what is open|273|--workload synced --layers open-behind --mishaps power-loss
 sync the first block alone|1|--workload sharded --mishaps power-loss
 take back marks against copies that were not healed|1|--workload register --mishaps brick-crash
 take back marks without fsync of the sinks|32|--workload register --mishaps power-loss,brick-crash,healer-crash
