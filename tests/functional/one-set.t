@@ -64,16 +64,19 @@ ends() { # MOUNT NAME
   is "$(cat "$WORK/$2.out")" "" "and has seen each name once, and its own files"
   is "$(cat "$1"/dir/open{0..19})" "$(for i in {0..19}; do echo "$2 $i"; done)" "what it has written is there"
 }
+leaves() { # WHICH BRICK LOG: one of two, and the mount with that log is left with the other
+  must "$1 is to leave" gi volume remove-brick v "$(brick "$2")" start
+  ok "it is emptied" within 60 drained "$2"
+  ok "it leaves" gi volume remove-brick v "$(brick "$2")" commit
+  ok "the mount lets it go" within 20 spread 1 "$3" 1
+}
 
 mkdir "$M/dir"
 (cd "$M/dir" && touch name{1..1500} open{0..19} && mkdir sub{1..20})
 
 # ---- it shrinks to one ----
 must "a program lists and has files open" hold "$M" shrinks
-must "a brick is to leave" gi volume remove-brick v "$(brick v-1)" start
-ok "it is emptied" within 60 drained v-1
-ok "it leaves" gi volume remove-brick v "$(brick v-1)" commit
-ok "the mount lets it go" within 20 spread 1 mnt 1
+leaves "a brick" v-1 mnt
 ends "$M" shrinks
 is "$(cat "$WORK"/bricks/v-2/dir/open{0..19})" "$(cat "$M"/dir/open{0..19})" "on the brick that stays"
 is "$(ls "$M/dir" | wc -l)" 1540 "nothing is missing"
@@ -90,10 +93,7 @@ ok "until all have" within 60 moved
 [ "$(find "$WORK/bricks/new/dir" -type f ! -perm -1000 | wc -l)" -gt 500 ] && pass "many have" || fail "many have"
 ends "$M" grows
 must "a program lists and has files open" hold "$M" again
-must "the first brick is to leave" gi volume remove-brick v "$(brick v-2)" start
-ok "it is emptied" within 60 drained v-2
-ok "it leaves" gi volume remove-brick v "$(brick v-2)" commit
-ok "the mount lets it go" within 20 spread 1 other 1
+leaves "the first brick" v-2 other
 ends "$M" again
 is "$(ls "$M/dir" | wc -l)" 1540 "nothing is missing"
 done_testing
