@@ -202,6 +202,7 @@ const struct gi_event_info gi_event_table[GI_EVENT_MAX] = {
     [GI_EVENT_PROMISE] = {"PROMISE", GI_WAY_UP},
     [GI_EVENT_WAITS] = {"WAITS", GI_WAY_UP},
     [GI_EVENT_NO_WORKER] = {"NO_WORKER", GI_WAY_UP},
+    [GI_EVENT_LEFT] = {"LEFT", GI_WAY_UP},
 };
 
 static void

@@ -59,6 +59,7 @@ enum gi_event {
   GI_EVENT_PROMISE, /* up: data = const struct gi_promised *: what bricks promise now (promise.h); on a brick, what it does */
   GI_EVENT_WAITS, /* up: data = const struct gi_lock_wait *: an operation of ours waits for a lock of the brick that `from` stands for */
   GI_EVENT_NO_WORKER, /* up: data = struct gi_fop *: it is held on its way up, for as long as clients may take, and needs no worker */
+  GI_EVENT_LEFT, /* up: data = const struct gi_left *: a client is gone that may have told other bricks less than this one */
   GI_EVENT_MAX,
 };
 
@@ -89,6 +90,13 @@ struct gi_promised {
 struct gi_lock_wait {
   struct gi_gfid gfid;
   bool over; /* it did */
+};
+
+/* What a client that is gone had locked for changes of which nothing is noted before. */
+struct gi_left {
+  struct gi_inode *inode;
+  bool names;      /* in that directory */
+  bool attributes; /* its own */
 };
 
 /* Somebody waits until a change of others is taken in by all layers. A layer that needs time for that (another process has to be told)

@@ -101,6 +101,15 @@ ix_init(struct gi_xlator *x, struct gi_error *err)
   return -1;
 }
 
+static bool
+ix_notify(struct gi_xlator *x, enum gi_event event, struct gi_xlator *from, void *data)
+{
+  if (event != GI_EVENT_LEFT)
+    return false;
+  ix_left(x, data);
+  return true;
+}
+
 static void
 ix_statedump(struct gi_xlator *x, struct gi_dump *d)
 {
@@ -149,6 +158,7 @@ static const struct gi_metric ix_metrics_table[] = {
     IX_METRIC(entry_unlinks, "changed names cleared"),
     IX_METRIC(purges, "directories of changed names cleared"),
     IX_METRIC(kept, "objects that got a name again, after they had lost the last one while they were open"),
+    IX_METRIC(left, "objects marked because a client that had locked them is gone"),
     IX_METRIC(errors, "failed system calls"),
     IX_NOW(pending, "inodes in the pending index now"),
     IX_NOW(dirty, "inodes in the dirty index now"),
@@ -188,6 +198,7 @@ GI_XLATOR_EXPORT = {
             [GI_FOP_GETXATTR] = ix_virtual_getxattr,
         },
     .complete = ix_complete,
+    .notify = ix_notify,
     .init = ix_init,
     .finish = ix_finish,
     .statedump = ix_statedump,

@@ -36,7 +36,7 @@ struct ix_options {
 };
 
 struct ix_metrics {
-  uint64_t tracked, untracked, queued, links, unlinks, saved, entry_links, entry_unlinks, purges, errors, pending, dirty;
+  uint64_t tracked, untracked, queued, links, unlinks, saved, entry_links, entry_unlinks, purges, errors, pending, dirty, left;
   uint64_t kept, region_updates, region_misses, region_bytes;
 };
 
@@ -194,6 +194,9 @@ int ix_regions_step(struct ix_job *job); /* on a worker; errno */
 void ix_regions_learn(struct ix_private *p, const struct ix_job *job, struct ix_inode *ii, int err);
 /* Answers GI_REGIONS_KEY about a gfid: the coded log, or ENODATA. */
 enum gi_verdict ix_regions_getxattr(struct gi_xlator *x, struct gi_fop *fop, const struct gi_gfid *gfid);
+
+/* ---- index-left.c ---- */
+void ix_left(struct gi_xlator *x, const struct gi_left *left);
 
 /* ---- index-virtual.c ---- */
 void ix_virtual_init(struct gi_xlator *x);

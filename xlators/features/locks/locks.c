@@ -57,7 +57,11 @@ lk_drop_client(struct gi_xlator *x, void *client)
 {
   struct lk_filter f = {.granted = true, .blocked = true, .by_client = true, .client = client, .remember = true};
   struct lk_who who = {.client = client};
+  struct lk_left left;
+
+  lk_left_begin(x, client, &left);
   unsigned n = lk_drop(x, &f, EAGAIN);
+  lk_left_end(x, &left);
   if (!n)
     return;
   lk_count(x)->dropped_clients++;

@@ -177,6 +177,16 @@ void lk_lock_check(const struct lk_lock *l, enum lk_kind kind);
 void lk_queue_check(const struct lk_queue *q);
 void lk_posix_check(const struct lk_posix *l);
 
+/* ---- locks-left.c ---- */
+struct lk_left {
+  struct gi_left *left;
+  unsigned n;
+};
+/* What `client` has locked for changes that are noted nowhere. */
+void lk_left_begin(struct gi_xlator *x, const void *client, struct lk_left *all);
+/* Tells those above of it, when the locks are gone. */
+void lk_left_end(struct gi_xlator *x, struct lk_left *all);
+
 /* ---- locks-state.c ---- */
 /* It waits for a lock that `holder` (NULL: nobody in particular) has; `domain` NULL: none. */
 void lk_waits(struct gi_fop *fop, const char *what, const char *domain, const struct lk_who *holder);
