@@ -13,6 +13,16 @@
 const char *brick_engine = "auto";
 bool brick_on_disk;
 
+/* A brick that starts makes 256 directories for handles, which takes a disk longer than most tests take: bricks that are gone leave theirs, empty, to
+ * later ones. */
+#define SPARES 4
+static struct {
+  char dir[PATH_MAX];
+  bool on_disk;
+} spare[SPARES];
+static unsigned spares;
+static pid_t spares_of;
+
 static int
 remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -22,12 +32,87 @@ remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
   return remove(path);
 }
 
+static void
+remove_dir(const char *dir)
+{
+  nftw(dir, remove_one, 32, FTW_DEPTH | FTW_PHYS);
+}
+
+/* All but the brick's directory and those for handles. */
+static int
+empty_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+  bool handles = ftw->level == 2 && strspn(path + ftw->base, "0123456789abcdef") == 2 && path[ftw->base + 2] == '\0' &&
+                 ftw->base > 11 && strncmp(path + ftw->base - 11, ".glusterfs/", 11) == 0;
+
+  (void)st;
+  if (type == FTW_DP && (ftw->level == 0 || handles || (ftw->level == 1 && strcmp(path + ftw->base, ".glusterfs") == 0)))
+    return 0;
+  return remove(path);
+}
+
+static bool
+bare(const char *dir)
+{
+  char names[4096];
+  ssize_t n = llistxattr(dir, names, sizeof(names));
+
+  for (ssize_t at = 0; at < n; at += (ssize_t)strlen(names + at) + 1)
+    if (lremovexattr(dir, names + at) != 0)
+      return false;
+  return n >= 0 && chmod(dir, 0700) == 0 && lchown(dir, 0, 0) == 0;
+}
+
+static void
+remove_spares(void)
+{
+  if (getpid() != spares_of) /* a child that a test has made */
+    return;
+  while (spares)
+    remove_dir(spare[--spares].dir);
+}
+
+static bool
+is_on_disk(const struct brick *b)
+{
+  return brick_on_disk || strcmp(b->engine, "auto") == 0;
+}
+
+static bool
+take_spare(struct brick *b)
+{
+  for (unsigned i = 0; i < spares; i++)
+    if (spare[i].on_disk == is_on_disk(b)) {
+      memcpy(b->dir, spare[i].dir, sizeof(b->dir));
+      spare[i] = spare[--spares];
+      return true;
+    }
+  return false;
+}
+
+static void
+leave_dir(const struct brick *b)
+{
+  if (spares == SPARES || nftw(b->dir, empty_one, 32, FTW_DEPTH | FTW_PHYS) != 0 || !bare(b->dir)) {
+    remove_dir(b->dir);
+    return;
+  }
+  if (!spares_of && atexit(remove_spares) == 0)
+    spares_of = getpid();
+  memcpy(spare[spares].dir, b->dir, sizeof(b->dir));
+  spare[spares++].on_disk = b->on_disk;
+}
+
 static bool
 make_dir(struct brick *b)
 {
   /* A real disk for the usual engine; the others only differ in who calls, so memory does for them, and is quicker. */
-  const char *shm = brick_on_disk || strcmp(b->engine, "auto") == 0 ? NULL : "/dev/shm";
+  const char *shm = is_on_disk(b) ? NULL : "/dev/shm";
   const char *const places[] = {shm, getenv("TMPDIR"), "/tmp", getenv("GLUSTERISH_BUILDDIR"), "/var/tmp"};
+
+  b->on_disk = is_on_disk(b);
+  if (take_spare(b))
+    return true;
 
   for (size_t i = 0; i < GI_ARRAY_LEN(places); i++) {
     if (!places[i])
@@ -107,7 +192,7 @@ brick_free(struct brick *b)
 {
   brick_stop(b);
   if (!b->fs)
-    nftw(b->dir, remove_one, 32, FTW_DEPTH | FTW_PHYS);
+    leave_dir(b);
   gi_free(b);
 }
 

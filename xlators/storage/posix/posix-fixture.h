@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For the tests of storage/posix: a brick in a fresh directory, the translator
+ * For the tests of storage/posix: a brick in an empty directory, the translator
  * over it, and one call per kind of request. Requests come back answered; they
  * are freed with the stack.
  */
@@ -15,6 +15,7 @@ struct brick {
   struct fake_stack *s;
   char dir[PATH_MAX];
   struct gi_fs *fs; /* NULL: a directory of the kernel's */
+  bool on_disk;     /* that is not in memory */
   const char *engine;
   char options[1024];
   uint8_t last; /* of the gfids handed out */
