@@ -30,11 +30,11 @@ gi_be_patient(bool patient)
 }
 
 int
-gi_be_least(bool least, int *usual)
+gi_be_nice(int by, int *usual)
 {
-  if (least)
+  if (by > 0)
     *usual = getpriority(PRIO_PROCESS, 0);
-  int ret = setpriority(PRIO_PROCESS, 0, *usual + (least ? GI_LEAST_NICE : 0)) ? errno : 0;
-  gi_be_patient(least);
+  int ret = setpriority(PRIO_PROCESS, 0, *usual + by) ? errno : 0;
+  gi_be_patient(by > 0);
   return ret;
 }

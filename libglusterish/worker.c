@@ -87,7 +87,7 @@ be_nice(bool least)
   static _Thread_local int usual;
   if (least == is_least || geteuid() != 0 || atomic_load(&stuck))
     return;
-  if (gi_be_least(least, &usual))
+  if (gi_be_nice(least ? GI_LEAST_NICE : 0, &usual))
     atomic_store(&stuck, true);
   is_least = least;
 }

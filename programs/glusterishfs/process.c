@@ -63,30 +63,31 @@ fs_stop(struct fs_process *p, const char *why)
 /* ---- priority ---- */
 
 static void
-fs_be_least(struct fs_process *p, bool least)
+fs_give_way(struct fs_process *p, int by)
 {
-  int ret = gi_be_least(least, &p->usual_nice);
+  int ret = gi_be_nice(by, &p->usual_nice);
   if (ret)
     gi_log(GI_LOG_WARNING, FS_DOMAIN, GI_MSG_CLI + 22, "cannot change the priority: %s", strerror(ret));
-  p->least = least;
+  p->nice = by > 0;
 }
 
 /* A self-heal daemon or a rebalance gets the processor after the bricks and mounts of this machine, and so does a brick until it listens:
- * applications go on without it and should not feel its start (doc/decisions/0007). */
+ * applications go on without it and should not feel its start (doc/decisions/0007). A rebalance is slowed down by its rests already. */
 static void
 fs_be_nice(struct fs_process *p)
 {
   const char *id = p->cfg->volfile_id;
-  bool background = id && (strncmp(id, "shd/", 4) == 0 || strncmp(id, "rebalance/", 10) == 0);
-  if (background || (p->cfg->brick_name && geteuid() == 0))
-    fs_be_least(p, true);
+  if (id && strncmp(id, "rebalance/", 10) == 0)
+    fs_give_way(p, GI_CHAIN_NICE);
+  else if ((id && strncmp(id, "shd/", 4) == 0) || (p->cfg->brick_name && geteuid() == 0))
+    fs_give_way(p, GI_LEAST_NICE);
 }
 
 static void
 fs_be_usual(struct fs_process *p)
 {
-  if (p->least)
-    fs_be_least(p, false);
+  if (p->nice)
+    fs_give_way(p, 0);
   else
     gi_be_patient(false); /* as the management daemon is, who may have started it */
 }

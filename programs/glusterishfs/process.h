@@ -70,7 +70,7 @@ struct fs_process {
   int fetches; /* rounds over all servers that brought no volfile */
   int port;    /* of the brick; 0 = not a brick or not yet */
   bool ready;  /* the starter was told */
-  bool least;  /* gi_be_least, until it listens */
+  bool nice;   /* gi_be_nice, until it listens */
   int usual_nice;
   bool leaving;  /* a signal came; the mount is being given up in order */
   bool draining; /* the graph goes down … */

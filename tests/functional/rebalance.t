@@ -84,7 +84,11 @@ for b in new-1 new-2; do ok "and is connected to $b" within 20 connected $b; don
 unchanged
 like "$(gi volume rebalance v start 2>&1)" "^volume rebalance: v: success: Rebalance on v has been started successfully" "a rebalance begins"
 mover() { cat "$WORK"/d/vols/v/rebalance/*.pid 2>/dev/null; }
-within 10 mover && first=$(mover) && kill -KILL "$first"
+within 10 mover && first=$(mover) && kill -STOP "$first"
+nice_of() { ps -o nice= -p "$1" | tr -d ' '; }
+usual=$(nice_of "$DAEMON_PID")
+is "$(nice_of "$first")" $((usual > 14 ? 19 : usual + 5)) "it gives way, and not to everybody: it would wait for a processor at each message"
+kill -KILL "$first"
 done_with() { gi volume rebalance v status | awk 'NR == 3 {print $7}' | grep -qx "$1"; }
 ok "it is completed" within 60 done_with completed
 note "$(gi volume rebalance v status)"

@@ -142,7 +142,7 @@ di_reb_copy(struct di_reb_file *f)
 
     if (!err && len && !zero)
       err = write_block(f, at, &got->rsp.payload);
-    if (!err && di_reb_yield(f->r))
+    if (!err && di_reb_yield(f->r, DI_REB_BLOCK_OPS))
       err = ECANCELED;
     gi_fop_unref(got);
     if (!err && len == 0)
@@ -197,7 +197,7 @@ di_reb_compare(struct di_reb_file *f, bool *differs)
       *differs = true;
       err = write_block(f, at, &here->rsp.payload);
     }
-    if (!err && di_reb_yield(f->r))
+    if (!err && di_reb_yield(f->r, DI_REB_BLOCK_OPS))
       err = ECANCELED;
     gi_fop_unref(there);
     gi_fop_unref(here);

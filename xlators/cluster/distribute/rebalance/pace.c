@@ -5,6 +5,10 @@
  * doubles while applications feel the rebalance, and shrinks by a quarter while
  * they do not, once per measuring window of the bricks. Without a foreground
  * there is none.
+ *
+ * Windows of few operations are noisy, and what else runs on the machine may slow
+ * applications down whatever the rebalance does. So a rest lasts at most nine times
+ * as long as the step that follows takes: a rebalance always comes to its end.
  */
 #include "xlators/cluster/distribute/rebalance/rebalance.h"
 
@@ -12,6 +16,8 @@
 
 #define REST_MIN GI_NSEC_PER_MSEC
 #define REST_MAX (200 * GI_NSEC_PER_MSEC)
+#define REST_SHARE 9            /* times the work, at most */
+#define LEARN 16                /* an operation moves the average by this fraction */
 #define IDLE_NS GI_NSEC_PER_SEC /* without operations for so long nobody is there; for less, somebody may be stuck */
 
 static uint64_t
@@ -26,12 +32,24 @@ next_rest(const struct di_reb_pace *p, uint64_t now)
   return p->rest > REST_MIN ? p->rest - p->rest / 4 : 0;
 }
 
+static void
+learn(struct di_reb_pace *p, const struct gi_fop *reply, uint64_t now)
+{
+  uint64_t took = now > reply->start_ns ? now - reply->start_ns : 0;
+
+  GI_ASSERT((unsigned)reply->kind < GI_FOP_MAX);
+  if (gi_fop_table[reply->kind].classes & GI_CLASS_MAY_WAIT)
+    return;
+  p->took = p->took ? p->took - p->took / LEARN + took / LEARN : took;
+}
+
 void
 di_reb_hear(struct di_reb_pace *p, const struct gi_fop *reply, uint64_t now)
 {
   struct gi_load load;
   uint32_t stretch;
 
+  learn(p, reply, now);
   if (!gi_load_get(reply->rsp.xdata, &load))
     return;
   if (load.ops)
@@ -47,10 +65,21 @@ di_reb_hear(struct di_reb_pace *p, const struct gi_fop *reply, uint64_t now)
   GI_ASSERT(p->rest <= REST_MAX);
 }
 
-bool
-di_reb_yield(struct di_reb *r)
+uint64_t
+di_reb_rest(const struct di_reb_pace *p, unsigned ops)
 {
-  if (r->pace.rest && !r->stopping)
-    gi_task_sleep(r->d->x->reactor, r->pace.rest);
+  uint64_t most = p->took * ops * REST_SHARE;
+
+  GI_ASSERT(ops > 0);
+  return p->took && p->rest > most ? most : p->rest;
+}
+
+bool
+di_reb_yield(struct di_reb *r, unsigned ops)
+{
+  uint64_t rest = di_reb_rest(&r->pace, ops);
+
+  if (rest && !r->stopping)
+    gi_task_sleep(r->d->x->reactor, rest);
   return r->stopping;
 }

@@ -85,14 +85,55 @@ test_a_brick_that_tells_nothing_changes_nothing(void **state)
   assert_int_equal(p.rest, 2 * MS);
 }
 
+/* Bricks that tell of slow applications, in replies to operations of `kind` that took `took`. */
+static void
+answers(struct di_reb_pace *p, unsigned n, enum gi_fop_kind kind, uint64_t took, uint64_t *now)
+{
+  struct gi_fop reply = {.kind = kind};
+
+  for (unsigned i = 0; i < n; i++) {
+    *now += GI_LOAD_WINDOW_NS;
+    reply.start_ns = *now - took;
+    gi_load_put(gi_fop_rsp_xdata(&reply), &felt);
+    di_reb_hear(p, &reply, *now);
+  }
+  gi_dict_unref(&reply.rsp.xdata);
+}
+
+/* However much it is felt, a tenth of the time is for work: a volume whose applications never rest gets its rebalance done. */
+static void
+test_rests_in_proportion_to_the_work(void **state)
+{
+  struct di_reb_pace p = {0};
+  uint64_t now = 1000 * MS;
+
+  answers(&p, 100, GI_FOP_READ, MS, &now);
+  assert_int_equal(p.rest, 200 * MS);
+  assert_int_equal(di_reb_rest(&p, 2), 18 * MS);
+  assert_int_equal(di_reb_rest(&p, 32), 200 * MS);
+  answers(&p, 100, GI_FOP_READ, 100 * MS, &now); /* the disks are slow now */
+  assert_int_equal(di_reb_rest(&p, 2), 200 * MS);
+}
+
+/* Who waits for a lock does not work. */
+static void
+test_locks_are_no_work(void **state)
+{
+  struct di_reb_pace p = {0};
+  uint64_t now = 1000 * MS;
+
+  answers(&p, 10, GI_FOP_READ, MS, &now);
+  answers(&p, 10, GI_FOP_INODELK, 90 * MS, &now);
+  assert_int_equal(di_reb_rest(&p, 2), 18 * MS);
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rests_while_it_is_felt),
-      cmocka_unit_test(test_the_worst_of_a_window_decides),
-      cmocka_unit_test(test_nobody_there_means_no_rest),
-      cmocka_unit_test(test_a_brick_that_tells_nothing_changes_nothing),
+      cmocka_unit_test(test_rests_while_it_is_felt),          cmocka_unit_test(test_the_worst_of_a_window_decides),
+      cmocka_unit_test(test_nobody_there_means_no_rest),      cmocka_unit_test(test_a_brick_that_tells_nothing_changes_nothing),
+      cmocka_unit_test(test_rests_in_proportion_to_the_work), cmocka_unit_test(test_locks_are_no_work),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,7 @@ struct di_reb_pace {
   uint64_t since;   /* the last decision … */
   uint32_t stretch; /* … and the worst that was heard since; gi_load_stretch */
   uint64_t busy;    /* when there last was a foreground */
+  uint64_t took;    /* ns: an operation of the rebalance, on average; 0: not known */
 };
 
 struct di_reb {
@@ -141,10 +142,15 @@ int di_reb_truncate(struct di_reb *r, const struct gi_gfid *gfid, unsigned child
 
 /* ---- pace.c ---- */
 
+#define DI_REB_FILE_OPS 32 /* about so many operations move a file, … */
+#define DI_REB_BLOCK_OPS 2 /* … and copy or compare a block, one after the other */
+
 /* What a brick tells of its foreground in a reply, if it tells. */
 void di_reb_hear(struct di_reb_pace *p, const struct gi_fop *reply, uint64_t now);
-/* Rests while applications feel the rebalance. On a task, without locks; true: the rebalance is to stop. */
-bool di_reb_yield(struct di_reb *r);
+/* How long to rest before a step of so many operations: ns. */
+uint64_t di_reb_rest(const struct di_reb_pace *p, unsigned ops);
+/* Rests so long. On a task, without locks; true: the rebalance is to stop. */
+bool di_reb_yield(struct di_reb *r, unsigned ops);
 
 /* ---- commit.c ---- */
 

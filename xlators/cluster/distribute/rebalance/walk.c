@@ -268,7 +268,7 @@ run_errand(void *arg)
   struct di_reb *r = e->w->r;
   uint64_t began = gi_now(r->d->x->reactor);
 
-  di_reb_yield(r);
+  di_reb_yield(r, DI_REB_FILE_OPS);
   if (e->names)
     move_names(e);
   else
