@@ -115,6 +115,19 @@ within() {
   done
 }
 
+# advances SECONDS STATE COMMAND...: runs the command until it succeeds, as long as what the command STATE prints becomes something else at least that
+# often; ten times as long at most.
+advances() {
+  local patience=$1 state=$2 now was='' since=$SECONDS end=$((SECONDS + 10 * $1))
+  shift 2
+  until "$@" >/dev/null 2>&1; do
+    now=$($state 2>/dev/null)
+    [ "$now" = "$was" ] || was=$now since=$SECONDS
+    [ $((SECONDS - since)) -le "$patience" ] && [ $SECONDS -le $end ] || return 1
+    sleep 0.5
+  done
+}
+
 require_root() {
   [ "$(id -u)" = 0 ] || skip_all "needs root"
 }
