@@ -130,6 +130,67 @@ tell(const struct visit *v, const char *what, struct sim_place_of at, int ret)
          ret < 0 ? strerror(-ret) : "ok");
 }
 
+/* ---- lookups ---- */
+
+/* How late a client may learn now what others did, if it began to ask then. `strict`: bricks waited for it then. */
+static uint64_t
+late(const struct sim_client *c, uint64_t begin, bool strict)
+{
+  if (strict && gi_promise_lease(c->top->graph))
+    return 0;
+  uint64_t timeout = sim_layers_timeout(c->layers_had);
+  return timeout ? timeout + (c->cluster->w->now - begin) : 0;
+}
+
+static int
+look_for(const struct visit *v, unsigned number, struct gi_inode **inode)
+{
+  uint64_t from = since(v), begin = v->c->cluster->w->now;
+  bool strict = gi_promise_lease(v->c->top->graph);
+  char name[16];
+  int ret = sim_op_lookup(v->c, v->inode, sim_namespace_name(number, name), inode, NULL);
+  if (ret >= 0 || ret == -ENOENT)
+    sim_namespace_seen_late(v->c->cluster->names, v->c->process->name, v->c->number, late(v->c, begin, strict), from,
+                            (struct sim_place_of){v->dir, number}, *inode ? &(*inode)->gfid : &gi_gfid_none);
+  return ret;
+}
+
+static struct gi_inode *
+look(const struct visit *v, unsigned number)
+{
+  struct gi_inode *inode = NULL;
+  look_for(v, number, &inode);
+  return inode;
+}
+
+/* Where names are kept, a few are looked at again and again. */
+static struct gi_inode *
+look_on(const struct visit *v, unsigned number)
+{
+  struct visit now = *v;
+  struct gi_inode *inode = look(v, number);
+  for (unsigned i = 0; i < 8 && v->c->top && gi_promise_lease(v->c->top->graph); i++) {
+    gi_inode_unref(&inode);
+    sim_op_pause(v->c, sim_rng_between(&v->c->rng, SIM_MS, 600 * SIM_MS));
+    if (v->c->leave || !v->c->top)
+      return NULL;
+    now.opened = sim_namespace_now(v->c->cluster->names);
+    inode = look(&now, number);
+  }
+  return inode;
+}
+
+/* As a kernel does where a rebalance moves files: one that is not yet where its name belongs is found by a lookup. Nothing is made if it
+ * is, or without an answer. */
+static bool
+may_make(const struct visit *v, unsigned number)
+{
+  struct gi_inode *inode = NULL;
+  int ret = v->c->cluster->mover ? look_for(v, number, &inode) : -ENOENT;
+  gi_inode_unref(&inode);
+  return ret == -ENOENT;
+}
+
 /* ---- changes ---- */
 
 static unsigned
@@ -149,13 +210,6 @@ static int
 make_object(struct sim_client *c, struct gi_inode *dir, const char *name, bool directory, const struct gi_gfid *gfid)
 {
   struct gi_fd *fd = NULL;
-  /* As a kernel does: a file that is not yet where its name belongs is found by a lookup, and nothing is made if it is, or without an answer.
-   * Without a lease what is found may have gone: then the brick says so. */
-  int found = c->cluster->mover ? sim_op_lookup(c, dir, name, NULL, NULL) : -ENOENT;
-  if (found < 0 && found != -ENOENT)
-    return found;
-  if (found >= 0 && gi_promise_lease(c->top->graph))
-    return -EEXIST;
   if (directory)
     return sim_op_mkdir_as(c, dir, name, gfid, NULL);
   int ret = sim_op_create_as(c, dir, name, O_RDWR | O_EXCL, gfid, &fd);
@@ -173,6 +227,8 @@ make(const struct visit *v)
   struct gi_gfid gfid = gi_gfid_new(v->c->top->reactor);
   unsigned losses = power_losses(v->c->cluster);
   char name[16];
+  if (!may_make(v, at.name))
+    return;
   struct sim_naming *op = sim_namespace_make(m, v->c->number, at, &gfid);
   int ret = make_object(v->c, v->inode, sim_namespace_name(at.name, name), at.name >= FIRST_DIR, &gfid);
   sim_namespace_done(m, &op, ret < 0 ? -ret : 0);
@@ -236,49 +292,6 @@ move(const struct visit *v)
   check_done(v, "renaming to", to, losses);
 }
 
-/* ---- looks ---- */
-
-/* How late a client may learn now what others did, if it began to ask then. `strict`: bricks waited for it then. */
-static uint64_t
-late(const struct sim_client *c, uint64_t begin, bool strict)
-{
-  if (strict && gi_promise_lease(c->top->graph))
-    return 0;
-  uint64_t timeout = sim_layers_timeout(c->layers_had);
-  return timeout ? timeout + (c->cluster->w->now - begin) : 0;
-}
-
-static struct gi_inode *
-look(const struct visit *v, unsigned number)
-{
-  uint64_t from = since(v), begin = v->c->cluster->w->now;
-  bool strict = gi_promise_lease(v->c->top->graph);
-  struct gi_inode *inode = NULL;
-  char name[16];
-  int ret = sim_op_lookup(v->c, v->inode, sim_namespace_name(number, name), &inode, NULL);
-  if (ret >= 0 || ret == -ENOENT)
-    sim_namespace_seen_late(v->c->cluster->names, v->c->process->name, v->c->number, late(v->c, begin, strict), from,
-                            (struct sim_place_of){v->dir, number}, inode ? &inode->gfid : &gi_gfid_none);
-  return inode;
-}
-
-/* Where names are kept, a few are looked at again and again. */
-static struct gi_inode *
-look_on(const struct visit *v, unsigned number)
-{
-  struct visit now = *v;
-  struct gi_inode *inode = look(v, number);
-  for (unsigned i = 0; i < 8 && v->c->top && gi_promise_lease(v->c->top->graph); i++) {
-    gi_inode_unref(&inode);
-    sim_op_pause(v->c, sim_rng_between(&v->c->rng, SIM_MS, 600 * SIM_MS));
-    if (v->c->leave || !v->c->top)
-      return NULL;
-    now.opened = sim_namespace_now(v->c->cluster->names);
-    inode = look(&now, number);
-  }
-  return inode;
-}
-
 static void
 join(const struct visit *v)
 {
@@ -298,6 +311,8 @@ join(const struct visit *v)
     check_done(v, "linking", at, losses);
   gi_inode_unref(&inode);
 }
+
+/* ---- lists and modes ---- */
 
 static void
 listed(void *arg, const struct gi_dirent *e)
