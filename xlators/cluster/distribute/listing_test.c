@@ -45,11 +45,19 @@ say_entries(struct gi_fop *fop, void *arg)
   say_quiet(fop);
 }
 
+/* One that reads ahead finds what follows a cookie by that cookie. */
+static void
+assert_new_cookie(const uint64_t *asked, int n, uint64_t cookie)
+{
+  for (int i = 0; i < n; i++)
+    assert_true(asked[i] != cookie);
+}
+
 /* Reads on from the last cookie until the end: the names; -errno in *err if it fails. */
 static void
 list_all(struct fake_stack *s, struct gi_fd *fd, char *names, int *err)
 {
-  uint64_t off = 0;
+  uint64_t off = 0, asked[20];
 
   *names = '\0';
   for (int i = 0; i < 20; i++) {
@@ -57,12 +65,13 @@ list_all(struct fake_stack *s, struct gi_fd *fd, char *names, int *err)
 
     gi_fop_set_fd(f, fd);
     f->args.size = 4096;
-    f->args.offset = off;
+    f->args.offset = asked[i] = off;
     fake_submit(s, f);
     *err = f->rsp.ret < 0 ? f->rsp.err : 0;
     for (uint32_t k = 0; k < f->rsp.entries.count; k++) {
       strcat(strcat(names, f->rsp.entries.entry[k].name), " ");
       off = f->rsp.entries.entry[k].off;
+      assert_new_cookie(asked, i + 1, off);
     }
     if (*err || f->rsp.err == ENOENT || f->rsp.entries.count == 0)
       return;
@@ -419,6 +428,25 @@ test_file_that_moves_twice(void **state)
   }
 }
 
+/* What follows is listed once more, and its cookies are to be none that were told before. */
+static void
+test_names_of_each_time_have_their_cookies(void **state)
+{
+  struct gi_fd *fd;
+  struct fake_stack *s = stack_that_shows(&fd, (struct shows){"a"}, (struct shows){"b", .again = "bx"},
+                                          (struct shows){"c", .again = "cy", .left = true});
+  char got[256];
+  int err;
+
+  (void)state;
+  for (unsigned i = 0; i < 3; i++)
+    parts[i].commit = 7; /* a rebalance writes another layout */
+  list_all(s, fd, got, &err);
+  assert_int_equal(err, 0);
+  assert_string_equal(got, "a b c x y ");
+  fake_stack_free(s);
+}
+
 /* Bricks of GlusterFS. */
 static void
 test_bricks_that_do_not_say_what_left(void **state)
@@ -586,6 +614,7 @@ main(void)
       cmocka_unit_test(test_listing_of_what_is_gone_by_now),
       cmocka_unit_test(test_file_that_goes_back),
       cmocka_unit_test(test_file_that_moves_twice),
+      cmocka_unit_test(test_names_of_each_time_have_their_cookies),
       cmocka_unit_test(test_file_that_comes_to_the_good_copies),
       cmocka_unit_test(test_bricks_that_do_not_say_what_left),
       cmocka_unit_test(test_linkto_file_whose_file_is_not_met),

@@ -526,33 +526,42 @@ next_leaf(struct listing *l)
   return !is_again(l) || l->place < sets_again(l);
 }
 
-/* What is known of the layout now is what the part that follows begins with. Whether it was another one. */
 static bool
-took_layout(struct listing *l)
+layout_has_changed(const struct listing *l)
 {
-  const struct di_layout *is = di_layout_known(l->d, l->fop->fd->inode);
-  struct di_layout *was = l->df->layout;
-  bool other = is && (!was || !di_layout_same(was, is));
+  const struct di_layout *is = di_layout_known(l->d, l->fop->fd->inode), *was = l->df->layout;
 
-  l->df->layout = is ? di_layout_copy(is) : NULL;
-  gi_free(was);
-  return other;
+  return is && (!was || !di_layout_same(was, is));
 }
 
-/* Nothing follows. But a file may have gone to a subvolume that is listed again, and from there to one that is not. Two rebalances do that, and each of
- * them writes another layout first: then all are listed again, as often as it is another one. */
+/* What is known of the layout now is what the part that follows begins with. */
+static void
+take_layout(struct listing *l)
+{
+  const struct di_layout *is = di_layout_known(l->d, l->fop->fd->inode);
+
+  gi_free(l->df->layout);
+  l->df->layout = is ? di_layout_copy(is) : NULL;
+}
+
+/* No part is left. But a file may have gone to a subvolume that is listed again, and from there to one that is not. Two rebalances do that, and each of
+ * them writes another layout first: then all are listed again, as often as it is another one. Entries that are told now keep their cookies: the one of
+ * what is listed again was told before, and who reads ahead has by it what followed then. So their reader asks in vain first. */
 static bool
 list_once_more(struct listing *l)
 {
   struct di_fd *df = l->df;
 
-  if (!df->since || !df->again || di_locate(l->d, l->fop, l->fop->fd->inode) || !took_layout(l))
+  if (!df->since || !df->again || di_locate(l->d, l->fop, l->fop->fd->inode) || !layout_has_changed(l))
     return false;
+  if (l->fop->rsp.entries.count)
+    return true;
   if (df->more == ROUNDS_MAX) {
     l->err = EIO;
     return false;
   }
   GI_PROBE("distribute: all are listed once more, as the layout has changed");
+  take_layout(l);
   drop_second(df);
   df->again = DI_MAX;
   df->left = true;
@@ -561,13 +570,14 @@ list_once_more(struct listing *l)
   return next_leaf(l);
 }
 
-/* The subvolume after this one begins where the last entry's cookie leads: nobody asks this one again in vain. */
+/* The subvolume after this one begins where the last entry's cookie leads: nobody asks this one again in vain. Of what is listed once more
+ * that cookie was told before. */
 static void
 continue_behind(struct listing *l)
 {
   struct gi_dirents *all = &l->fop->rsp.entries;
 
-  if (!all->count)
+  if (!all->count || l->df->more)
     return;
   all->entry[all->count - 1].off = di_cookie_encode(0, l->leaf);
   l->exact[all->count - 1] = 0;
@@ -578,7 +588,7 @@ begin_anew(struct listing *l)
 {
   struct di_fd *df = l->df;
 
-  GI_IGNORE(took_layout(l));
+  take_layout(l);
   if (!l->d->seed)
     gi_random(l->d->x->reactor, &l->d->seed, sizeof(l->d->seed));
   di_told_free(&df->told);
@@ -661,7 +671,7 @@ begin(struct listing *l)
   there = at_leaf(l, leaf);
   if (l->from != df->listed)
     go_elsewhere(l);
-  return there || next_leaf(l);
+  return there || next_leaf(l) || list_once_more(l);
 }
 
 static enum gi_verdict
@@ -680,18 +690,20 @@ list(struct di *d, struct gi_fop *fop)
       err = 0;
       end = true;
     }
-    if (!err && end)
-      over = !next_leaf(&l) && !list_once_more(&l);
-    if (over)
-      err = l.err;
+    if (!err && end && !next_leaf(&l)) {
+      end = false;
+      over = !list_once_more(&l);
+    }
   }
+  if (over)
+    err = l.err;
   if (err) {
     di_told_lost(&l.df->told, &fop->rsp.entries);
     l.df->shown = DI_MAX;
     gi_dirents_free(&fop->rsp.entries);
     return gi_fop_fail(fop, err);
   }
-  if (end && !over)
+  if (end)
     continue_behind(&l);
   if (fop->rsp.entries.count && l.from == l.df->listed) {
     l.df->listed = fop->rsp.entries.entry[fop->rsp.entries.count - 1].off;
