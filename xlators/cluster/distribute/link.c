@@ -15,6 +15,7 @@ struct linking {
   struct gi_inode *inode;
   unsigned hashed, child; /* where the new name belongs; where the file is */
   bool regular;
+  bool tried; /* an attempt has failed, and a brick may have done it all the same */
 };
 
 static int
@@ -118,7 +119,7 @@ follow(struct linking *k)
 static int
 is_free(struct linking *k)
 {
-  int err = di_is_free(k->d, k->fop, &k->fop->loc2);
+  int err = di_is_free_after(k->d, k->fop, &k->fop->loc2, k->tried ? &k->inode->gfid : NULL);
   const struct di_layout *l = err ? NULL : di_layout_known(k->d, gi_loc_parent(k->fop, &k->fop->loc2));
 
   return err ? err : l && di_hashed(k->d, l, k->fop->loc2.name) == (int)k->hashed ? 0 : EAGAIN;
@@ -137,6 +138,7 @@ make(struct linking *k)
     di_guard(k->d, k->fop, l, k->child);
   err = di_pass(k->d, k->fop, k->child);
   di_unguard(k->d, k->fop);
+  k->tried |= err && err != EEXIST;
   if (!err || !di_layout_refused(k->fop))
     return err;
   di_layout_stale(k->d, parent, l);

@@ -612,13 +612,20 @@ di_resolve(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, int *chil
 }
 
 int
-di_is_free(struct di *d, struct gi_fop *fop, const struct gi_loc *loc)
+di_is_free_after(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *ours)
 {
   struct gi_iatt stat;
-  struct gi_gfid ours;
   int child, err = di_resolve(d, fop, loc, &child, &stat);
 
-  if (!err && gi_dict_get_gfid(fop->xdata, "gfid-req", &ours) && gi_gfid_equal(&ours, &stat.gfid))
+  if (!err && ours && gi_gfid_equal(ours, &stat.gfid))
     return ENOTCONN; /* an attempt of ours that failed has left it */
   return err == ENOENT ? 0 : err == ENOTCONN ? err : EEXIST;
+}
+
+int
+di_is_free(struct di *d, struct gi_fop *fop, const struct gi_loc *loc)
+{
+  struct gi_gfid made;
+
+  return di_is_free_after(d, fop, loc, gi_dict_get_gfid(fop->xdata, "gfid-req", &made) ? &made : NULL);
 }

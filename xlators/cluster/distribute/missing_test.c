@@ -370,6 +370,50 @@ test_refused_creation_finds_another_file(void **state)
   }
 }
 
+static uint8_t linked; /* the file that has the further name; 0: none */
+
+static void
+say_linked(struct gi_fop *fop, void *arg)
+{
+  if (!fop->loc.name && gi_fop_gfid(fop)->b[0] == DIR_GFID)
+    say_dir(fop, arg);
+  else if (arg == &parts[1] || (fop->loc.name && !linked))
+    gi_fop_fail(fop, ENOENT);
+  else
+    attr_of(&fop->rsp.stat, fop->loc.name ? linked : FILE_GFID, S_IFREG | 0644);
+}
+
+/* A brick has done it all the same, by another layout than the one that refused it, or another client has made the name. */
+static void
+refuse_link(struct gi_fop *fop, void *arg)
+{
+  linked = *(const uint8_t *)arg;
+  refuse_layout(fop, NULL);
+}
+
+/* The file has the name by an attempt that failed: nobody can say that there was one. Another file has it by somebody else's. */
+static void
+test_refused_link_finds_what_it_has_left(void **state)
+{
+  static const uint8_t left[] = {FILE_GFID, FILE_GFID + 1};
+
+  for (unsigned n = 0; n < 2; n++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    struct gi_fop *f = fake_fop(s, GI_FOP_LINK);
+
+    linked = 0;
+    for (unsigned i = 0; i < 2; i++)
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_linked, .arg = &parts[i]});
+    fake_script(s, 0, GI_FOP_LINK, (struct fake_reply){.ret = -1, .err = EIO, .fill = refuse_link, .arg = (void *)&left[n]});
+    gi_loc_set_inode(&f->loc, fake_inode(s, FILE_GFID));
+    gi_fop_set_entry(f, &f->loc2, fake_inode(s, DIR_GFID), name_on(0, 2));
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.err, n == 0 ? ENOTCONN : EEXIST);
+    assert_int_equal(fake_count(s, 0, GI_FOP_LINK), 1);
+    fake_stack_free(s);
+  }
+}
+
 int
 main(void)
 {
@@ -384,6 +428,7 @@ main(void)
       cmocka_unit_test(test_commit_is_learned_later),
       cmocka_unit_test(test_healed_layout_is_not_committed),
       cmocka_unit_test(test_refused_creation_finds_another_file),
+      cmocka_unit_test(test_refused_link_finds_what_it_has_left),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
