@@ -314,11 +314,11 @@ enum di_unhashed di_unhashed(const struct di *d);
 /* What a name is: finds it, everywhere if need be, as a LOOKUP would. 0: *child has it (a file), or -1 in *child (a directory). The
  * attributes are in *stat. */
 int di_resolve(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, int *child, struct gi_iatt *stat);
-/* After EEXIST: 0 if nothing has the name, but a linkto file had it that led nowhere, and is gone; EEXIST; ENOTCONN if nobody knows, or what
- * has it is what was to be made. The caller has no lock of the name. */
+/* 0 if nothing has the name, also where a linkto file had it that led nowhere, and is gone; EEXIST; ENOTCONN if what has it is what was to be
+ * made, or `ours`, which may have got it by an attempt that failed (NULL: no attempt); else why nobody knows. The caller has no lock of the name. */
+int di_look_free(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *ours);
+/* The same after EEXIST, which is true unless something says otherwise. */
 int di_is_free(struct di *d, struct gi_fop *fop, const struct gi_loc *loc);
-/* The same where an attempt that failed may have given the name to `ours`; NULL: there was none. */
-int di_is_free_after(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *ours);
 
 /* The merged attributes of a directory that was found; EIO: the subvolumes have different directories there. Heals what is missing.
  * `loc` names it, if its name is known. The reply of the subvolume that counts is *best (child). */

@@ -191,7 +191,7 @@ refused(struct di *d, struct gi_fop *fop, int child)
 
   gi_reply_clear(&fop->rsp);
   if (!err)
-    err = di_is_free(d, fop, &fop->loc);
+    err = di_look_free(d, fop, &fop->loc, NULL);
   if (err == EEXIST && fop->kind == GI_FOP_CREATE && !(fop->args.flags & O_EXCL))
     return open_existing(d, fop);
   return err ? gi_fop_fail(fop, err) : GI_HELD;

@@ -119,7 +119,7 @@ follow(struct linking *k)
 static int
 is_free(struct linking *k)
 {
-  int err = di_is_free_after(k->d, k->fop, &k->fop->loc2, k->tried ? &k->inode->gfid : NULL);
+  int err = di_look_free(k->d, k->fop, &k->fop->loc2, k->tried ? &k->inode->gfid : NULL);
   const struct di_layout *l = err ? NULL : di_layout_known(k->d, gi_loc_parent(k->fop, &k->fop->loc2));
 
   return err ? err : l && di_hashed(k->d, l, k->fop->loc2.name) == (int)k->hashed ? 0 : EAGAIN;

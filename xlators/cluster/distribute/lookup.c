@@ -612,20 +612,23 @@ di_resolve(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, int *chil
 }
 
 int
-di_is_free_after(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *ours)
+di_look_free(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_gfid *ours)
 {
   struct gi_iatt stat;
+  struct gi_gfid made;
   int child, err = di_resolve(d, fop, loc, &child, &stat);
 
+  if (!ours && gi_dict_get_gfid(fop->xdata, "gfid-req", &made))
+    ours = &made;
   if (!err && ours && gi_gfid_equal(ours, &stat.gfid))
     return ENOTCONN; /* an attempt of ours that failed has left it */
-  return err == ENOENT ? 0 : err == ENOTCONN ? err : EEXIST;
+  return err == ENOENT ? 0 : err ? err : EEXIST;
 }
 
 int
 di_is_free(struct di *d, struct gi_fop *fop, const struct gi_loc *loc)
 {
-  struct gi_gfid made;
+  int err = di_look_free(d, fop, loc, NULL);
 
-  return di_is_free_after(d, fop, loc, gi_dict_get_gfid(fop->xdata, "gfid-req", &made) ? &made : NULL);
+  return err && err != ENOTCONN ? EEXIST : err;
 }

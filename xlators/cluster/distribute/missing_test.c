@@ -414,6 +414,29 @@ test_refused_link_finds_what_it_has_left(void **state)
   }
 }
 
+/* What has the name cannot be found out: nobody says that there is something. */
+static void
+test_unknown_name_is_not_said_to_exist(void **state)
+{
+  static const int errs[] = {EIO, EACCES};
+
+  for (unsigned n = 0; n < GI_ARRAY_LEN(errs); n++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(0, 2)), *k = fake_fop(s, GI_FOP_LINK);
+
+    fake_script(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_file});
+    fake_submit(s, f);
+    for (unsigned i = 0; i < 2; i++)
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.ret = -1, .err = errs[n]});
+    gi_loc_set_inode(&k->loc, fake_inode(s, FILE_GFID));
+    gi_fop_set_entry(k, &k->loc2, fake_inode(s, DIR_GFID), other_name_on(0, 2));
+    fake_submit(s, k);
+    assert_int_equal(k->rsp.err, errs[n]);
+    assert_int_equal(fake_count(s, 0, GI_FOP_LINK), 0);
+    fake_stack_free(s);
+  }
+}
+
 int
 main(void)
 {
@@ -429,6 +452,7 @@ main(void)
       cmocka_unit_test(test_healed_layout_is_not_committed),
       cmocka_unit_test(test_refused_creation_finds_another_file),
       cmocka_unit_test(test_refused_link_finds_what_it_has_left),
+      cmocka_unit_test(test_unknown_name_is_not_said_to_exist),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
