@@ -17,17 +17,17 @@
 
 #include <errno.h>
 
-/* Both names are what they were: nobody can change that now. */
-static bool
+/* 0: the old name is what it was on the subvolume that decides, and nobody can change that now. EAGAIN: it is not; ENOTCONN: that cannot say. */
+static int
 unchanged(struct di *d, struct gi_fop *fop, const struct gi_iatt *src, unsigned first)
 {
   struct di_found f;
-  bool same;
+  int err;
 
   di_find(d, fop, &fop->loc, 1ull << first, &f);
-  same = di_found_of(&f, &src->gfid) == f.dir && !f.absent && !f.file && !f.linkto;
+  err = f.failed ? ENOTCONN : di_found_of(&f, &src->gfid) ? 0 : EAGAIN;
   di_found_end(&f);
-  return same;
+  return err;
 }
 
 /* Of subvolumes that say that it is missing: where it goes may be, on one that came later, and then that keeps the old name. Where it is missing
@@ -123,8 +123,8 @@ di_rename_dir(struct di *d, struct gi_fop *fop, const struct gi_iatt *src, const
     err = di_dir_empty(d, fop, dst);
   if (!err)
     err = di_lock_names(d, fop, &locks, src_hashed, dst_hashed);
-  if (!err && !unchanged(d, fop, src, dst_hashed))
-    err = EAGAIN;
+  if (!err)
+    err = unchanged(d, fop, src, dst_hashed);
   if (!err)
     err = rename_noted(d, fop, &src->gfid, dst, dst_hashed);
   di_unlock(d, fop, &locks);

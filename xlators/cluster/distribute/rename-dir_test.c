@@ -24,6 +24,7 @@ struct holder {
   bool does;      /* and does it none the less: the answer is lost */
   bool lacks;     /* the directory that the new name is in */
   bool over;      /* has another one under the new name, which is empty */
+  bool silent;    /* cannot say what has the old name */
 };
 
 struct bench {
@@ -96,7 +97,9 @@ say_lookup(struct gi_fop *fop, void *arg)
   const char *name = fop->loc.name;
   const struct gi_gfid *gfid = fop->loc.inode ? &fop->loc.inode->gfid : &fop->loc.gfid;
 
-  if (!name && gfid->b[0] == DIR_GFID)
+  if (h->silent && name && strcmp(name, bench->old) == 0)
+    gi_fop_fail(fop, ENOTCONN);
+  else if (!name && gfid->b[0] == DIR_GFID)
     say_dir(fop, h->part);
   else if (name ? strcmp(name, bench->into) == 0 : gfid->b[0] == INTO_GFID)
     say_into(fop, h);
@@ -289,6 +292,23 @@ test_one_is_lost_in_the_middle(void **state)
   }
 }
 
+/* It has missed the directory, and as its copies disagree it does not say so. */
+static void
+test_one_that_decides_cannot_say(void **state)
+{
+  struct bench b;
+
+  bench_begin(&b);
+  b.h[1].at = NOWHERE;
+  b.h[1].silent = true;
+  assert_int_equal(rename_it(&b), ENOTCONN);
+  for (unsigned i = 0; i < N; i++) {
+    assert_int_equal(fake_count(b.s, i, GI_FOP_RENAME), 0);
+    assert_int_equal(b.h[i].noted, 0);
+  }
+  fake_stack_free(b.s);
+}
+
 /* A new subvolume has the directory already, and not yet the one that it goes to: it would keep the old name. */
 static void
 test_one_lacks_where_it_goes(void **state)
@@ -381,6 +401,7 @@ main(void)
       cmocka_unit_test(test_one_refuses),
       cmocka_unit_test(test_what_it_was_to_replace_stays),
       cmocka_unit_test(test_one_is_lost_in_the_middle),
+      cmocka_unit_test(test_one_that_decides_cannot_say),
       cmocka_unit_test(test_one_lacks_where_it_goes),
       cmocka_unit_test(test_one_gets_where_it_goes),
       cmocka_unit_test(test_one_lacks_where_it_was_to_go),

@@ -84,23 +84,28 @@ lock_files(struct moving *m)
   return err;
 }
 
-/* Nothing has the new name: a linkto file where it belongs leads nowhere, or else to what somebody has made meanwhile. */
-static bool
-is_free(struct moving *m)
+/* 0: of `where` none has it, but perhaps a linkto file. EAGAIN: one has; ENOTCONN: one cannot say. */
+static int
+absent_on(struct moving *m, uint64_t where, bool *leads)
 {
   struct di_found f;
-  bool absent, leads;
+  int err;
 
-  di_find(m->d, m->fop, &m->fop->loc2, 1ull << m->dst_hashed, &f);
-  absent = !f.file && !f.dir;
-  leads = f.linkto;
+  di_find(m->d, m->fop, &m->fop->loc2, where, &f);
+  err = f.file || f.dir ? EAGAIN : f.failed ? ENOTCONN : 0;
+  *leads = f.linkto;
   di_found_end(&f);
-  if (!absent || !leads)
-    return absent;
-  di_find(m->d, m->fop, &m->fop->loc2, di_all(m->d), &f);
-  absent = !f.file && !f.dir && !f.failed;
-  di_found_end(&f);
-  return absent;
+  return err;
+}
+
+/* Nothing has the new name: a linkto file where it belongs leads nowhere, or else to what somebody has made meanwhile. */
+static int
+still_free(struct moving *m)
+{
+  bool leads;
+  int err = absent_on(m, 1ull << m->dst_hashed, &leads);
+
+  return !err && leads ? absent_on(m, di_all(m->d), &leads) : err;
 }
 
 /* 0: the name is still that of the file on `child`, which is not a file elsewhere too. EAGAIN: it is not; ENOTCONN: nobody can say. */
@@ -137,7 +142,7 @@ unchanged(struct moving *m)
   if (err)
     return err;
   if (m->dst_cached < 0)
-    return is_free(m) ? 0 : EAGAIN;
+    return still_free(m);
   return still_is(m, &m->fop->loc2, &m->dst.gfid, (unsigned)m->dst_cached);
 }
 

@@ -275,6 +275,37 @@ test_down_is_not_absent(void **state)
   fake_stack_free(s);
 }
 
+/* The file has the old name on the third subvolume; the second has nothing, and cannot say so when it is asked for the new one again. */
+static void
+say_once(struct gi_fop *fop, void *arg)
+{
+  const struct part *p = arg;
+  static unsigned asked;
+
+  if (!fop->loc.name)
+    say_dir(fop, arg);
+  else if (p->n == 2 && fop->loc.name[0] == 'n')
+    say_file(fop, NULL);
+  else
+    gi_fop_fail(fop, p->n == 1 && asked++ ? ENOTCONN : ENOENT);
+}
+
+static void
+test_nothing_takes_a_name_that_nobody_can_tell(void **state)
+{
+  struct fake_stack *s = stack_with_dir(4, 0);
+  struct gi_fop *f = entry_fop(s, GI_FOP_RENAME, name_on(2, 4));
+
+  gi_fop_set_entry(f, &f->loc2, fake_inode(s, DIR_GFID), other_name_on(1, 4));
+  for (unsigned i = 0; i < 4; i++)
+    fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_once, .arg = &parts[i]});
+  fake_submit(s, f);
+  assert_int_equal(f->rsp.err, ENOTCONN);
+  assert_int_equal(fake_count(s, 1, GI_FOP_MKNOD), 0);
+  assert_int_equal(fake_count(s, 2, GI_FOP_RENAME), 0);
+  fake_stack_free(s);
+}
+
 static void
 test_file_and_directory_of_one_name(void **state)
 {
@@ -737,6 +768,7 @@ main(void)
       cmocka_unit_test(test_unlink_says_what_is_meant),
       cmocka_unit_test(test_invalidation_after_a_lookup),
       cmocka_unit_test(test_down_is_not_absent),
+      cmocka_unit_test(test_nothing_takes_a_name_that_nobody_can_tell),
       cmocka_unit_test(test_file_and_directory_of_one_name),
       cmocka_unit_test(test_one_message_makes_a_file),
       cmocka_unit_test(test_stale_layout_is_refused),
