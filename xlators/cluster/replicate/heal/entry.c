@@ -29,24 +29,19 @@
 /* A name of which something is left to do: to be tried again when all others are done, or to leave the list it came from. */
 struct kept_name {
   struct gi_list link;
+  bool source; /* it is on a list of a source */
   char name[GI_NAME_MAX + 1];
-};
-
-/* A child's list of changed names of the directory. */
-struct change_list {
-  struct gi_inode *index; /* the virtual directory; NULL: not read */
-  struct gi_list healed;  /* names that are healed and still on it */
-  unsigned nhealed;
 };
 
 struct dir_heal {
   struct rep_heal *h;
   struct rep_view start; /* the directory, when the direction was decided */
   struct rep_direction d;
-  bool full;              /* the names come from the directories, not from the lists of changes */
-  unsigned child;         /* being scanned */
-  struct change_list *at; /* its list of changed names, one of `list`; NULL in a full crawl */
-  struct change_list list[REP_MAX];
+  bool full;                      /* the names come from the directories, not from the lists of changes */
+  unsigned child;                 /* being scanned */
+  struct gi_inode *list[REP_MAX]; /* the virtual directories with the changed names; NULL: there is none, or it is not needed */
+  struct gi_list healed;          /* names that are healed and still on lists */
+  unsigned nhealed;
   unsigned running; /* names in work */
   bool stopped;     /* no more names: a child went away */
   uint32_t failed;  /* children where some name failed */
@@ -59,10 +54,11 @@ struct dir_heal {
 /* ---- one name ---- */
 
 static void
-keep_name(struct gi_list *list, const char *name)
+keep_name(const struct dir_heal *j, struct gi_list *list, const char *name)
 {
   struct kept_name *p = gi_new(struct kept_name);
 
+  p->source = (j->d.sources >> j->child) & 1;
   snprintf(p->name, sizeof(p->name), "%s", name);
   gi_list_add_tail(list, &p->link);
 }
@@ -134,12 +130,12 @@ heal_name(struct dir_heal *j, const char *name, bool last_try)
       err = rep_name_settle(&n);
     if (!err) {
       j->settled++;
-      if (j->at) {
-        keep_name(&j->at->healed, name);
-        j->at->nhealed++;
+      if (!j->full) {
+        keep_name(j, &j->healed, name);
+        j->nhealed++;
       }
     } else if (n.later && !n.mismatch && !last_try) {
-      keep_name(&j->put_off, name);
+      keep_name(j, &j->put_off, name);
     } else {
       note_failure(j, &n, err);
     }
@@ -274,22 +270,25 @@ nothing_missed_since(struct dir_heal *j)
   return same;
 }
 
-/* Errors do not matter: the name would be looked at once more. */
+/* Errors do not matter: the name would be looked at once more, or was on another list alone. */
 static void
-take_off(struct dir_heal *j, unsigned child)
+take_off(struct dir_heal *j)
 {
-  struct change_list *list = &j->list[child];
-
-  while (!gi_list_empty(&list->healed)) {
+  while (!gi_list_empty(&j->healed)) {
     struct rep_round round;
 
     rep_round_begin(j->h, &round);
-    for (unsigned n = 0; n < FORGET_ROUND && !gi_list_empty(&list->healed); n++) {
-      struct kept_name *p = gi_list_first(&list->healed, struct kept_name, link);
-      struct gi_fop *fop = rep_heal_fop(j->h, GI_FOP_UNLINK);
+    for (unsigned n = 0; n < FORGET_ROUND && !gi_list_empty(&j->healed); n++) {
+      struct kept_name *p = gi_list_first(&j->healed, struct kept_name, link);
 
-      gi_fop_set_entry(fop, &fop->loc, list->index, p->name);
-      rep_round_send(&round, fop, child);
+      for (unsigned i = 0; i < j->h->rep->n; i++) {
+        struct gi_fop *fop = j->list[i] ? rep_heal_fop(j->h, GI_FOP_UNLINK) : NULL;
+
+        if (!fop)
+          continue;
+        gi_fop_set_entry(fop, &fop->loc, j->list[i], p->name);
+        rep_round_send(&round, fop, i);
+      }
       gi_list_del(&p->link);
       gi_free(p);
     }
@@ -306,21 +305,16 @@ forget_healed(struct dir_heal *j)
   struct rep_heal_lock lock = all_names(h, false);
   uint32_t all = h->rep->all;
   bool may = !j->stopped && h->rep->up == all;
-  unsigned healed = 0;
 
   GI_ASSERT(!j->running);
-  for (unsigned i = 0; i < h->rep->n; i++)
-    healed += j->list[i].nhealed;
-  if (healed == 0)
+  if (j->nhealed == 0)
     return;
   may = may && sync_names(h, healed_children(j)) == healed_children(j);
   may = may && rep_heal_lock(h, &lock, REP_LOCK_WAIT, all) == all && nothing_missed_since(j);
-  for (unsigned i = 0; i < h->rep->n; i++) {
-    if (may && j->list[i].index)
-      take_off(j, i);
-    drop_names(&j->list[i].healed);
-    j->list[i].nhealed = 0;
-  }
+  if (may)
+    take_off(j);
+  drop_names(&j->healed);
+  j->nhealed = 0;
   rep_heal_unlock(h, &lock);
 }
 
@@ -356,6 +350,17 @@ find_change_list(struct rep_heal *h, unsigned child, int *err)
   return list;
 }
 
+/* It was on the list of another source, too. What a sink had to lose is looked at again: another name may have lost it meanwhile. */
+static bool
+is_healed(const struct dir_heal *j, const char *name)
+{
+  gi_list_foreach(p, &j->healed, struct kept_name, link) {
+    if (p->source && strcmp(p->name, name) == 0)
+      return true;
+  }
+  return false;
+}
+
 /* Starts every name that the child's directory, or its list of changes, holds. */
 static int
 scan(struct dir_heal *j, struct gi_inode *dir)
@@ -367,9 +372,9 @@ scan(struct dir_heal *j, struct gi_inode *dir)
 
   rep_walk_open(&walk, h, dir, j->child, false);
   while (!j->stopped && (e = rep_walk_next(&walk))) {
-    if (!rep_walk_skips(h, &h->gfid, e->name))
+    if (!rep_walk_skips(h, &h->gfid, e->name) && !is_healed(j, e->name))
       start_name(j, e->name, false);
-    if (j->at && j->at->nhealed >= FORGET_AT) {
+    if (j->nhealed >= FORGET_AT) {
       wait_for_names(j);
       forget_healed(j);
     }
@@ -394,48 +399,48 @@ knows_of_changes(const struct dir_heal *j, unsigned child)
 }
 
 static int
-scan_changes(struct dir_heal *j, unsigned child)
+find_lists(struct dir_heal *j, uint32_t children)
 {
-  struct change_list *list = &j->list[child];
-  int err;
+  rep_foreach(i, children)
+  {
+    int err = 0;
 
-  GI_ASSERT(child < j->h->rep->n && !j->at && !list->index);
-  j->child = child;
-  list->index = find_change_list(j->h, child, &err);
-  if (list->index) {
-    j->at = list;
-    err = -scan(j, list->index);
-    j->at = NULL;
+    j->list[i] = find_change_list(j->h, i, &err);
+    if (!j->list[i] && err != ENOENT && err != ESTALE)
+      return -err;
+    if (!j->list[i] && knows_of_changes(j, i))
+      j->full = true; /* but not which */
   }
-  if (err != ENOENT && err != ESTALE)
-    return -err;
-  if (knows_of_changes(j, child))
-    j->full = true; /* but not which */
   return 0;
 }
 
 static int
-scan_all(struct dir_heal *j)
+scan_children(struct dir_heal *j, uint32_t children)
 {
-  uint32_t first = j->d.merge ? j->d.locked : j->d.sinks;
   int err = 0;
 
-  /* What a sink has to lose comes first: a directory must have left its old place before it can get to the new one. */
-  for (unsigned pass = 0; pass < 2; pass++) {
-    uint32_t set = pass == 0 ? first : j->d.source >= 0 ? 1u << j->d.source : 0;
+  rep_foreach(i, children)
+  {
+    struct gi_inode *dir = j->full ? j->h->inode : j->list[i];
 
-    rep_foreach(i, set)
-    {
-      bool full = j->full;
-
-      j->child = i;
-      if (!err && !j->stopped)
-        err = full ? scan(j, j->h->inode) : scan_changes(j, i);
-      if (!err && !full && j->full)
-        return scan_all(j);
-    }
+    j->child = i;
+    if (!err && !j->stopped && dir)
+      err = scan(j, dir);
   }
   return err;
+}
+
+/* What a sink has to lose comes first: a directory must have left its old place before it can get to the new one. All sources follow: one that
+ * has lost its marks and its list with its power still counts as good, and another one has both. */
+static int
+scan_all(struct dir_heal *j)
+{
+  uint32_t first = healed_children(j), then = j->d.merge ? 0 : j->d.sources;
+  int err = j->full ? 0 : find_lists(j, first | then);
+
+  if (!err)
+    err = scan_children(j, first);
+  return err ? err : scan_children(j, then);
 }
 
 /* ---- the directory ---- */
@@ -594,19 +599,18 @@ static void
 begin(struct dir_heal *j)
 {
   gi_list_init(&j->put_off);
-  for (unsigned i = 0; i < REP_MAX; i++)
-    gi_list_init(&j->list[i].healed);
+  gi_list_init(&j->healed);
 }
 
 static void
 end(struct dir_heal *j)
 {
-  GI_ASSERT(!j->running && !j->at && gi_list_empty(&j->put_off));
+  GI_ASSERT(!j->running && gi_list_empty(&j->put_off));
+  drop_names(&j->healed);
   for (unsigned i = 0; i < REP_MAX; i++) {
-    drop_names(&j->list[i].healed);
-    if (j->list[i].index)
-      gi_inode_drop(j->list[i].index);
-    gi_inode_unref(&j->list[i].index);
+    if (j->list[i])
+      gi_inode_drop(j->list[i]);
+    gi_inode_unref(&j->list[i]);
   }
   rep_view_clear(&j->start);
 }
