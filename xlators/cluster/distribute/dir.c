@@ -301,7 +301,7 @@ di_dir_sync(struct di *d, struct gi_fop *fop, const struct gi_loc *entry, unsign
 
 /* ---- RMDIR ---- */
 
-/* From all, at last from where the name belongs. */
+/* From all, at last from where the name belongs. That may have missed it: then it is gone when it has left the others. */
 static int
 remove_all(struct di *d, struct gi_fop *fop, unsigned hashed)
 {
@@ -312,10 +312,14 @@ remove_all(struct di *d, struct gi_fop *fop, unsigned hashed)
   di_foreach(i, di_all(d) & ~(1ull << hashed)) di_ask_send(d, &ask, gi_fop_child(fop), (unsigned)i);
   di_ask_wait(d, &ask);
   err = di_ask_refusal(&ask);
+  if (!err)
+    err = di_pass(d, fop, hashed);
+  if (err == ENOENT && ask.fan.ok) {
+    gi_reply_move(fop, gi_fan_reply(&ask.fan, (unsigned)__builtin_ctzll(ask.fan.ok)));
+    err = 0;
+  }
   di_ask_end(&ask);
-  if (err)
-    return err;
-  return di_pass(d, fop, hashed);
+  return err;
 }
 
 static enum gi_verdict

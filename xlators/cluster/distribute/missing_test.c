@@ -437,6 +437,42 @@ test_unknown_name_is_not_said_to_exist(void **state)
   }
 }
 
+/* ---- a directory that the subvolume where its name belongs has missed ---- */
+
+/* The copies there do not agree on what has the name. */
+static void
+say_sub(struct gi_fop *fop, void *arg)
+{
+  const struct part *p = arg;
+
+  say_dir(fop, arg);
+  if (fop->loc.name && p->n == 1)
+    gi_fop_fail(fop, ENOTCONN);
+  else if (fop->loc.name)
+    attr_of(&fop->rsp.stat, 31, S_IFDIR | 0755);
+}
+
+/* It was removed from all that have it. Who is told ENOENT by all comes after another one. */
+static void
+test_missed_directory_is_removed(void **state)
+{
+  for (unsigned gone = 0; gone < 2; gone++) {
+    struct fake_stack *s = stack_with_dir(4, 0);
+    struct gi_fop *f = entry_fop(s, GI_FOP_RMDIR, name_on(1, 4));
+
+    for (unsigned i = 0; i < 4; i++) {
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_sub, .arg = &parts[i]});
+      if (i == 1 || gone)
+        fake_script_always(s, i, GI_FOP_RMDIR, (struct fake_reply){.ret = -1, .err = ENOENT});
+    }
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.ret < 0 ? f->rsp.err : 0, gone ? ENOENT : 0);
+    for (unsigned i = 0; i < 4; i++)
+      assert_int_equal(fake_count(s, i, GI_FOP_RMDIR), 1);
+    fake_stack_free(s);
+  }
+}
+
 int
 main(void)
 {
@@ -453,6 +489,7 @@ main(void)
       cmocka_unit_test(test_refused_creation_finds_another_file),
       cmocka_unit_test(test_refused_link_finds_what_it_has_left),
       cmocka_unit_test(test_unknown_name_is_not_said_to_exist),
+      cmocka_unit_test(test_missed_directory_is_removed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
