@@ -174,6 +174,13 @@ const struct gi_extension gi_extensions[] = {
      "0.1",
      "The attributes, or the new name, and whatever was done to the object before, are on the disk when it succeeds."},
     {NULL,
+     {GI_SUM_KEY},
+     "xdata of XATTROP and FXATTROP that add 64-bit numbers to one attribute",
+     "client",
+     "0.1",
+     "What the first number is to be. A brick that had another than the client knew makes it this one; if something is added "
+     "it stays larger where it is."},
+    {NULL,
      {GI_LOCK_AGAIN_KEY},
      "xdata of LK, and of its answer",
      "client",

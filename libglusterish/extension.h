@@ -55,6 +55,7 @@
 #define GI_TRUNCATE_FOUND_KEY "glusterish.truncate.found"
 #define GI_TWIN_KEY "glusterish.twin"
 #define GI_DURABLE_KEY "glusterish.durable"
+#define GI_SUM_KEY "glusterish.sum"
 #define GI_LOCK_AGAIN_KEY "glusterish.lock-again"
 #define GI_LOCK_SPACE_KEY "glusterish.lock-space"
 #define GI_MOVED_KEY "glusterish.moved"

@@ -41,7 +41,6 @@ struct sim_model {
   uint64_t first_early;    /* all below are answered, and out or in doubt */
   struct gi_gfid gfid[SIM_MODEL_FILES];
   uint64_t reach[SIM_MODEL_FILES]; /* where the write ends that went farthest */
-  bool power_lost; /* by any machine: sizes of files in blocks may be too large then (doc/track-record.md, open) */
   uint64_t losses[SIM_CLIENTS][SIM_MODEL_FILES];
   uint64_t lost_end[SIM_CLIENTS][SIM_MODEL_FILES]; /* when the last of them had been answered */
   struct sim_model_stats stats;
@@ -462,7 +461,6 @@ sim_model_writer_anew(struct sim_model *m, unsigned writer)
 void
 sim_model_power_loss(struct sim_model *m)
 {
-  m->power_lost = true;
   for (uint64_t i = m->first_unsynced; i < m->count; i++)
     if (!m->write[i].synced)
       m->write[i].weak = true;
@@ -527,7 +525,7 @@ sim_model_check(struct sim_model *m, const struct sim_reader *reader, unsigned f
 void
 sim_model_check_size(struct sim_model *m, const struct sim_reader *reader, unsigned file, uint64_t size)
 {
-  if (size > m->reach[file] && !m->power_lost)
+  if (size > m->reach[file])
     sim_violation(m->w, "%s: register file %u is told to have %llu bytes, though nobody wrote beyond %llu", reader->name, file,
                   (unsigned long long)size, (unsigned long long)m->reach[file]);
   for (unsigned i = SIM_MODEL_SECTORS; i-- > 0 && (uint64_t)(i + 1) * SIM_SECTOR_BYTES > size;) {

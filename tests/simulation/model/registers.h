@@ -99,8 +99,8 @@ struct sim_reader {
 void sim_model_check(struct sim_model *m, const struct sim_reader *reader, unsigned file, unsigned sector, unsigned n,
                      const uint8_t *data, size_t len);
 
-/* An answer told the size of the file, which is never cut: not less than what counts for that reader, nor, while no machine
- * has lost its power, more than anybody has begun to write. */
+/* An answer told the size of the file, which is never cut: not less than what counts for that reader, nor more than anybody has begun to
+ * write. */
 void sim_model_check_size(struct sim_model *m, const struct sim_reader *reader, unsigned file, uint64_t size);
 
 #endif

@@ -6,6 +6,7 @@
 #define SHARD_FIXTURE_H
 
 #include "libglusterish/bigendian.h"
+#include "libglusterish/extension.h"
 #include "tests/unit/fake.h"
 
 #include <errno.h>
@@ -36,6 +37,7 @@ struct brick {
   unsigned locks, unlocks;
   int name_locks;
   int write_err, add_err; /* once */
+  uint64_t sum;           /* what the size was to be, of the last change */
   int mkdir_err;          /* once: somebody else makes the directory at that moment */
   const uint64_t *damage; /* what is told instead: the size of blocks, and that of the file */
 };
@@ -248,6 +250,7 @@ on_add(struct gi_fop *fop, void *arg)
     return;
   assert_int_equal(fop->args.flags, GI_XATTROP_ADD64);
   assert_true(gi_dict_get_bin(fop->args.dict, SIZE_KEY, &v, &len) && len == 32);
+  assert_true(gi_dict_get_uint(fop->xdata, GI_SUM_KEY, &b->sum));
   b->size += gi_be64_load(v);
   b->blocks += gi_be64_load((const uint8_t *)v + 16);
   gi_be64_store(now, b->size);

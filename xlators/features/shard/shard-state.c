@@ -11,7 +11,7 @@
 #include "xlators/features/shard/shard.h"
 
 #include "libglusterish/bigendian.h"
-
+#include "libglusterish/extension.h"
 #include "libglusterish/mutants.h"
 #include "libglusterish/promise.h"
 
@@ -434,6 +434,15 @@ sh_settle(struct sh_file *file, struct gi_reply *rsp, const struct gi_iatt *base
 
 /* ---- changing the size ---- */
 
+/* Others write in the middle, too. The size was asked of one copy, and that may have lost what the others have with its power. */
+static void
+took_sizes(struct sh_file *file, const uint8_t now[SH_SIZE_BYTES])
+{
+  file->blocks = gi_be64_load(now + 16);
+  if (gi_be64_load(now) != file->size)
+    sh_forget(file);
+}
+
 static int
 add_sizes(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t size, uint64_t blocks)
 {
@@ -453,6 +462,7 @@ add_sizes(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t s
   add->caller.stamps = 0;
   file->news++;
   sh->m.size_updates++;
+  gi_dict_set_uint(gi_fop_xdata(add), GI_SUM_KEY, file->size + size);
   int err = sh_run(sh, add);
 
   file->size += size;
@@ -460,7 +470,7 @@ add_sizes(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd, uint64_t s
   if (err && !file->unlinked)
     file->known = false; /* perhaps it was added, perhaps not */
   else if (!err && get_value(add->rsp.dict, SH_SIZE_KEY, 24, &now))
-    file->blocks = gi_be64_load(now + 16); /* others write in the middle, too */
+    took_sizes(file, now);
   gi_fop_unref(add);
   return file->unlinked ? 0 : err;
 }

@@ -161,6 +161,26 @@ test_append_goes_to_the_end(void **state)
   brick_end(&b);
 }
 
+/* The size is asked of one copy, and others may have another one. */
+static void
+test_a_size_is_told_with_what_is_added(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  assert_int_equal(write_at(&b, 0, 100, O_WRONLY)->rsp.ret, 100);
+  assert_int_equal(b.sum, 100);
+  b.size = 300;
+  assert_int_equal(write_at(&b, 100, 50, O_WRONLY)->rsp.ret, 50);
+  assert_int_equal(b.sum, 150);
+  assert_int_equal(b.size, 350);
+  assert_int_equal(write_at(&b, 300, 100, O_WRONLY)->rsp.ret, 100); /* that they have is known now */
+  assert_int_equal(b.sum, 400);
+  struct gi_fop *f = data_fop(&b, GI_FOP_FTRUNCATE, 10, 0);
+  assert_int_equal(f->rsp.ret, 0);
+  assert_int_equal(b.sum, 10);
+  brick_end(&b);
+}
+
 static void
 test_truncate(void **state)
 {
@@ -690,6 +710,7 @@ main(void)
       cmocka_unit_test(test_read_fills_holes),
       cmocka_unit_test(test_blocks_are_looked_up_with_their_file),
       cmocka_unit_test(test_append_goes_to_the_end),
+      cmocka_unit_test(test_a_size_is_told_with_what_is_added),
       cmocka_unit_test(test_truncate),
       cmocka_unit_test(test_what_lies_behind_the_end_goes),
       cmocka_unit_test(test_writes_in_a_row_leave_no_gap),

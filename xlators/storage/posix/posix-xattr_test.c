@@ -4,6 +4,8 @@
  */
 #include "xlators/storage/posix/posix-fixture.h"
 
+#include "libglusterish/extension.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/xattr.h>
@@ -324,6 +326,36 @@ xattrop_knows_its_other_operations(void **state)
   brick_free(b);
 }
 
+/* A brick that lost what was added, or has more, does not stay apart from the others. */
+static void
+a_sum_that_is_told_counts(void **state)
+{
+  static const struct {
+    uint8_t had, add, sum, is;
+  } cases[] = {{10, 5, 15, 15},  {8, 5, 15, 15},   {12, 5, 15, 15}, {20, 5, 15, 20},
+               {10, 0xfe, 8, 8}, {20, 0xfe, 8, 8}, {10, 0, 8, 10}};
+
+  (void)state;
+  for (size_t i = 0; i < GI_ARRAY_LEN(cases); i++) {
+    BRICK(b, NULL);
+    struct gi_gfid g = brick_file(b, ROOT, "f");
+    const uint8_t had[16] = {[7] = cases[i].had, [15] = 3}, want[16] = {[7] = cases[i].is, [15] = 4};
+    uint8_t add[16] = {[7] = cases[i].add, [15] = 1};
+    struct gi_fop *f = brick_fop(b, GI_FOP_XATTROP);
+
+    if (cases[i].add & 0x80)
+      memset(add, 0xff, 7);
+    assert_ok(brick_xattrop(b, &g, GI_XATTROP_ADD64, "trusted.c", had, 16));
+    set_object(f, &g);
+    f->args.flags = GI_XATTROP_ADD64;
+    f->args.dict = gi_dict_new();
+    gi_dict_set_bin(f->args.dict, "trusted.c", add, 16);
+    gi_dict_set_uint(gi_fop_xdata(f), GI_SUM_KEY, cases[i].sum);
+    assert_value(brick_run(b, f), "trusted.c", want, 16);
+    brick_free(b);
+  }
+}
+
 static void
 xattrops_on_one_inode_do_not_lose_each_other(void **state)
 {
@@ -514,6 +546,7 @@ main(void)
       cmocka_unit_test(xattrop_leaves_alone_what_has_another_length),
       cmocka_unit_test(xattrop_does_all_or_nothing),
       cmocka_unit_test(xattrop_knows_its_other_operations),
+      cmocka_unit_test(a_sum_that_is_told_counts),
       cmocka_unit_test(xattrops_on_one_inode_do_not_lose_each_other),
       cmocka_unit_test(a_list_of_many_large_attributes_is_bounded),
       cmocka_unit_test(a_file_full_of_attributes_is_still_linked_moved_and_counted),

@@ -7,6 +7,9 @@
  */
 #include "xlators/storage/posix/posix.h"
 
+#include "libglusterish/extension.h"
+#include "libglusterish/mutants.h"
+
 #include <fcntl.h>
 
 /* Does it subtract from replication's counters? */
@@ -104,16 +107,33 @@ add_array(uint8_t *have, const uint8_t *add, const uint8_t *def, size_t len, siz
 struct array_op {
   size_t width;
   bool with_default, replace;
+  bool told;    /* what the first sum is to be */
+  uint64_t sum; /* that */
 };
 
 static struct array_op
-decode_flags(uint32_t flags)
+decode(const struct gi_fop *fop)
 {
-  return (struct array_op){
+  uint32_t flags = fop->args.flags;
+  struct array_op a = {
       .width = flags == GI_XATTROP_ADD64 || flags == GI_XATTROP_ADD64_DEFAULT ? 8 : 4,
       .with_default = flags == GI_XATTROP_ADD32_DEFAULT || flags == GI_XATTROP_ADD64_DEFAULT,
       .replace = flags == GI_XATTROP_GET_AND_SET,
   };
+
+  a.told = flags == GI_XATTROP_ADD64 && gi_dict_count(fop->args.dict) == 1 &&
+           gi_dict_get_uint(fop->xdata, GI_SUM_KEY, &a.sum) && !GI_BROKEN("add to whatever a brick has");
+  return a;
+}
+
+/* Another copy may have lost the last change, or have one that this one missed: by adding alone they would differ for ever. What others have
+ * added since the client knew the number stays. */
+static uint64_t
+told_sum(uint64_t had, int64_t added, uint64_t sum)
+{
+  if (added == 0)
+    return had;
+  return added > 0 && had > sum ? had : sum;
 }
 
 /* What is known of the counters: from the last time; and the names that the object has, asked for once where many counters are: most are
@@ -210,7 +230,11 @@ one_key(struct posix_op *op, struct posix_at at, const struct gi_pair *pair, str
     return 0;
   }
   if (!all_zero(req, given)) {
+    uint64_t had = load(have, a.width);
+
     add_array(have, req, a.with_default ? req + len : NULL, len, a.width);
+    if (a.told)
+      store(have, a.width, told_sum(had, (int64_t)load(req, a.width), a.sum));
     if (put(op, at, pair->key, have, len) < 0)
       return errno;
     n = (ssize_t)len;
@@ -226,6 +250,7 @@ undo(struct posix_op *op, struct posix_at at, uint32_t count, struct array_op a)
 {
   if (a.replace || a.with_default)
     return;
+  GI_ASSERT(!a.told || count == 0);
   for (uint32_t i = 0; i < count; i++) {
     const struct gi_pair *pair = gi_dict_at(op->fop->args.dict, i);
     const uint8_t *added;
@@ -260,7 +285,7 @@ posix_run_xattrop(struct posix_op *op)
 {
   struct gi_fop *fop = op->fop;
   const struct gi_dict *dict = fop->args.dict;
-  struct array_op a = decode_flags(fop->args.flags);
+  struct array_op a = decode(fop);
   struct posix_at at;
   struct stat st = {0};
   int err;

@@ -116,6 +116,7 @@ start_waiting(struct rep *rep, struct gi_fop *fop, struct gi_inode *inode, void 
 {
   struct waiting *w = gi_new(struct waiting);
 
+  GI_ASSERT(inode && resume && task);
   *w = (struct waiting){.rep = rep, .fop = fop, .inode = gi_inode_ref(inode), .resume = resume};
   gi_task_start(rep->x->reactor, task, w);
 }
@@ -155,6 +156,7 @@ metadata_differs(const struct rep *rep, const struct gi_fan *fan, uint32_t same)
   int first = rep_first(same);
   struct rep_view v = {.rep = rep};
 
+  GI_ASSERT(!(same & ~(uint32_t)fan->ok));
   if (same != rep->all)
     return false;
   rep_foreach(i, same)

@@ -272,6 +272,7 @@ blame_strays(struct rep_txn *t, uint32_t right, uint32_t strays)
 static bool
 lost_quorum(struct rep_txn *t, struct gi_fop *fop, struct rep_fop *rf)
 {
+  GI_ASSERT(rf->ok && !((uint32_t)rf->fan.ok & ~t->active));
   if (fop->kind == GI_FOP_FSYNC || rf->syncs)
     rep_outcome_unsynced(t, rf->ok, rep_outcome_lost(&rf->fan) | (rf->must_err != ENOTCONN ? rf->must_fail & rf->fan.sent : 0));
   GI_PROBE("replicate: done on fewer copies than the quorum");
@@ -280,8 +281,8 @@ lost_quorum(struct rep_txn *t, struct gi_fop *fop, struct rep_fop *rf)
   t->keep_dirty = true;
   if (t->type == REP_ENTRY)
     blame_strays(t, rf->ok, rf->fan.ok & ~rf->ok);
-  if (t->type == REP_ENTRY && !t->dirty_owed)
-    t->mark_dirty = rf->fan.ok | (t->half_done & t->active);
+  if (t->type != REP_DATA && !t->dirty_owed)
+    t->mark_dirty |= rf->fan.ok | (t->half_done & t->active);
   return true;
 }
 

@@ -374,7 +374,7 @@ quorum_of_operations(void **state)
     fail_at(r, k, 2, second[s]);
     run(r, k, fd, second[s]); /* the last one seen */
     /* A disk that cannot sync tells of it once: that is written down. */
-    all_marks(r, k, dirty, k->slot == 'e' ? "D:$" : k->kind == GI_FOP_FSYNC ? "0d1,2d1,D:d1" : dirty, dirty);
+    all_marks(r, k, dirty, k->slot != 'd' ? "D:$" : k->kind == GI_FOP_FSYNC ? "0d1,2d1,D:d1" : dirty, dirty);
     if (k->new_marks)
       marks(r, k, 1, NEW, "", 0);
     rig_free_clean(r);

@@ -34,7 +34,8 @@ check_type(const struct rep_txn *t)
   GI_ASSERT(t->ntargets >= 1 && t->ntargets <= REP_TARGETS);
   GI_ASSERT(t->nlogs >= 1 && t->nlogs <= REP_LOGS);
   GI_ASSERT(names || t->nlogs == 1);
-  GI_ASSERT(names || !(t->retried || t->counters_known || t->mark_dirty));
+  GI_ASSERT(names || !(t->retried || t->counters_known));
+  GI_ASSERT(!data || !t->mark_dirty);
   GI_ASSERT(data || !(t->alone || t->gone || t->cut_off || t->cut_by_name));
   GI_ASSERT(data || gi_list_empty(&t->syncing));
   GI_ASSERT(t->stable <= t->unstable);

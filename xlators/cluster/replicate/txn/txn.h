@@ -113,9 +113,10 @@ struct rep_txn {
   struct gi_fop *did[REP_MAX]; /* replies of children where a first attempt was not undone; owned */
   uint32_t dirtied;            /* children where the fast path raised dirty before it was refused elsewhere */
   bool keep_dirty;             /* an operation failed on some participants: a healer must look */
-  uint32_t mark_dirty; /* entry without pre-op that failed on too many: raise dirty afterwards on these, which did something */
-  bool closing;        /* no operation may join any more, and the post-op is not delayed */
-  bool alone;          /* a range lock: no other operation may join */
+  uint32_t
+      mark_dirty; /* names, attributes, without pre-op, failed on too many: raise dirty afterwards on these, which did something */
+  bool closing; /* no operation may join any more, and the post-op is not delayed */
+  bool alone;   /* a range lock: no other operation may join */
   bool pumping, pump_again;
   enum rep_index index;
   enum gi_fop_kind last_kind;
