@@ -334,6 +334,22 @@ like(const struct rep_view *v, unsigned model, uint32_t mask)
   return set;
 }
 
+uint32_t
+rep_heal_most_alike(const struct rep_view *v, uint32_t among)
+{
+  uint32_t most = 0;
+
+  rep_foreach(i, among)
+  {
+    uint32_t same = like(v, i, among);
+
+    if (__builtin_popcount(same) > __builtin_popcount(most))
+      most = same;
+  }
+  GI_ASSERT(!(most & ~among) && (most || !among));
+  return most;
+}
+
 /* Of copies that differ though nobody accuses them: what most have, and of equals what was changed last. */
 static unsigned
 most_alike(const struct rep_view *v, const struct rep_direction *d)

@@ -185,6 +185,7 @@ int rep_heal_op_winner(struct rep_heal *h, const struct rep_view *v, enum rep_ty
 int rep_policy_winner(const struct rep_view *v, enum rep_type type);
 /* What a metadata heal makes equal, except times, is the same on children a and b. */
 bool rep_heal_same_metadata(const struct rep_view *v, unsigned a, unsigned b);
+uint32_t rep_heal_most_alike(const struct rep_view *v, uint32_t among); /* the largest part of them that agrees about that */
 bool rep_heal_same_owner_mode(const struct gi_iatt *a, const struct gi_iatt *b);
 bool rep_heal_same_xattr(const struct gi_dict *d, const struct gi_pair *want);
 bool rep_heal_ignores_xattr(const char *name); /* is neither compared nor healed */

@@ -65,6 +65,29 @@ lookup_asks_for_the_counters(void **state)
   rig_free(r);
 }
 
+/* A brick that lost a change of attributes with its power is accused by nobody. */
+static void
+attributes_are_what_most_copies_say(void **state)
+{
+  for (unsigned behind = 0; behind < BRICKS; behind++) {
+    struct rig *r = rig_new(NULL);
+    struct gi_fop *f;
+    const void *value;
+    uint32_t len;
+
+    rig_object(r, 5, S_IFREG | 0644);
+    for (unsigned i = 0; i < BRICKS; i++)
+      rig_xattr(r, i, 5, "trusted.a", i == behind ? "1" : "2");
+    f = rig_loc(r, GI_FOP_LOOKUP, 5);
+    gi_dict_set_int(gi_fop_xdata(f), "list-xattr", 1);
+    rig_run(r, f);
+    rig_done(f, 0, 0);
+    assert_true(gi_dict_get_bin(f->rsp.xdata, "trusted.a", &value, &len));
+    assert_memory_equal(value, "2", 1);
+    rig_free_clean(r);
+  }
+}
+
 static void
 error_priority(void **state)
 {
@@ -741,6 +764,7 @@ main(void)
       cmocka_unit_test(attributes_where_every_copy_is_accused),
       cmocka_unit_test(a_directory_is_synced_by_a_good_copy),
       cmocka_unit_test(lookup_asks_for_the_counters),
+      cmocka_unit_test(attributes_are_what_most_copies_say),
       cmocka_unit_test(error_priority),
       cmocka_unit_test(different_gfids_are_an_error),
       cmocka_unit_test(wrong_gfid_expected_above),
