@@ -45,6 +45,7 @@ keep attributes over a change|2|--workload register --layers md-cache --mishaps 
 keep content over a change|1|--workload register --layers quick-read --mishaps none
 keep pages over a change|1|--workload register --layers io-cache --mishaps none
 keep the locks of who is gone|1|--workload register --mishaps client-crash
+keep what is known of blocks over an open, or a lock|7|--workload sharded --layers io-cache --mishaps none
 keep what was read ahead over a change|16|--workload register --layers read-ahead --mishaps none
 leave a directory out where it is missing|6|--workload spread --mishaps cut
 know attributes that another request has changed|31|--workload names --mishaps brick-crash

@@ -228,16 +228,6 @@ truncate_opened(struct sh_file *file, struct gi_fop *fop)
   return err;
 }
 
-/* What others wrote before is seen. Of a write to another block than the first the base file's attributes may not tell yet. */
-static void
-look_again(struct sh_file *file)
-{
-  if (file->lease == SH_LEASE_NONE)
-    sh_forget(file);
-  if (file->lease != SH_LEASE_ALONE && file->size > file->block_size)
-    sh_tell_changed(file);
-}
-
 int
 sh_open(struct sh_file *file, struct gi_fop *fop)
 {
@@ -245,7 +235,7 @@ sh_open(struct sh_file *file, struct gi_fop *fop)
 
   file->looked++;
   if (!file->sh->x->graph->promise)
-    look_again(file);
+    sh_look_again(file);
   fop->args.flags &= ~(uint32_t)(O_APPEND | O_TRUNC);
   gi_content_unask(fop); /* it would be that of the first block */
   int err = sh_pass(file->sh, fop);

@@ -608,6 +608,17 @@ sh_forget(struct sh_file *file)
   file->doubted = gi_now(file->sh->x->reactor);
 }
 
+void
+sh_look_again(struct sh_file *file)
+{
+  if (file->lease == SH_LEASE_NONE)
+    sh_forget(file);
+  bool keeps = file->sh->x->graph->promise || file->lease == SH_LEASE_ALONE || file->size <= file->block_size;
+
+  if (!keeps && !GI_BROKEN("keep what is known of blocks over an open, or a lock"))
+    sh_tell_changed(file);
+}
+
 /* Bricks came or went: locks may be gone with them. */
 void
 sh_forget_all(struct shard *sh)

@@ -359,8 +359,8 @@ sh_complete(struct gi_xlator *x, struct gi_fop *fop)
   case GI_FOP_LK:
   case GI_FOP_SETACTIVELK:
     file = sh_file_of(sh, gi_fop_inode(fop));
-    if (file && file->lease == SH_LEASE_NONE)
-      sh_forget(file);
+    if (file)
+      sh_look_again(file);
     return GI_PASS;
   default: /* RENAME, LINK */
     GI_ASSERT(fop->kind == GI_FOP_RENAME || fop->kind == GI_FOP_LINK);

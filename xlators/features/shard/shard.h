@@ -226,7 +226,9 @@ bool sh_some_moved(const struct shard *sh);
 void sh_flush_all_times(struct shard *sh, struct gi_fop *fop);
 /* Tells those above that others may have changed it. */
 void sh_tell_changed(struct sh_file *file);
-void sh_forget(struct sh_file *file);                                     /* it has to be asked for again */
+void sh_forget(struct sh_file *file); /* it has to be asked for again */
+/* What others wrote before is to be seen. Of a write to another block than the first the base file's attributes may not tell yet. */
+void sh_look_again(struct sh_file *file);
 void sh_forget_all(struct shard *sh);                                     /* the directories, what leases are worth */
 bool sh_invalidated(struct shard *sh, const struct gi_invalidation *inv); /* true: it was told on */
 void sh_tell_lost(void *arg);

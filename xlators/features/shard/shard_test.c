@@ -389,14 +389,26 @@ test_a_lock_is_taken_where_the_file_is(void **state)
 }
 
 static struct gi_fop *
-unlock(struct brick *b)
+lock_by(struct brick *b, struct gi_fd *fd, unsigned type)
 {
   struct gi_fop *f = fake_fop(b->s, GI_FOP_LK);
-  gi_fop_set_fd(f, fake_fd(b->s, 9));
+  gi_fop_set_fd(f, fd);
   f->args.cmd = GI_LKCMD_SET;
-  f->args.type = f->args.flock.type = GI_LK_UNLOCK;
+  f->args.type = f->args.flock.type = type;
   fake_submit(b->s, f);
   return f;
+}
+
+static struct gi_fop *
+lock_file(struct brick *b, unsigned type)
+{
+  return lock_by(b, fake_fd(b->s, BASE), type);
+}
+
+static struct gi_fop *
+unlock(struct brick *b)
+{
+  return lock_by(b, fake_fd(b->s, 9), GI_LK_UNLOCK);
 }
 
 /* Who gets a lock that is given back, also one of another file, sees by the times of files that we have written to them. */
@@ -508,6 +520,25 @@ test_an_open_lets_nothing_be_kept(void **state)
   assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told + 1);
   write_at(&b, BLOCK + 1, 10, O_WRONLY); /* nobody else can: we have the lock alone */
   open_file(&b);
+  assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told + 1);
+  brick_end(&b);
+}
+
+/* Who writes without a lock gives the time of it to the base file a second later. */
+static void
+test_a_lock_lets_nothing_be_kept(void **state)
+{
+  struct brick b = {0};
+  brick_start(&b);
+  b.size = BLOCK + 1;
+  data_fop(&b, GI_FOP_READ, 0, 10);
+  unsigned told = b.s->events[GI_EVENT_INVALIDATE];
+  assert_int_equal(lock_file(&b, GI_LK_UNLOCK)->rsp.ret, 0);
+  assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told);
+  assert_int_equal(lock_file(&b, GI_LK_READ)->rsp.ret, 0);
+  assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told + 1);
+  write_at(&b, BLOCK + 1, 10, O_WRONLY); /* nobody else can */
+  lock_file(&b, GI_LK_WRITE);
   assert_int_equal(b.s->events[GI_EVENT_INVALIDATE], told + 1);
   brick_end(&b);
 }
@@ -728,6 +759,7 @@ main(void)
       cmocka_unit_test(test_a_change_hidden_by_a_write_under_way_is_told),
       cmocka_unit_test(test_a_new_block_changes_the_file),
       cmocka_unit_test(test_an_open_lets_nothing_be_kept),
+      cmocka_unit_test(test_a_lock_lets_nothing_be_kept),
       cmocka_unit_test(test_news_of_a_block_are_news_of_the_file),
       cmocka_unit_test(test_the_directory_of_blocks_is_private),
       cmocka_unit_test(test_blocks_of_a_removed_file_go),
