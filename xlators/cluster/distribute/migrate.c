@@ -486,6 +486,22 @@ repeat_xattr(struct di *d, struct gi_fop *h, unsigned target)
   return err == ENODATA ? 0 : err;
 }
 
+/* An open empties the file, and tells what it has left if all bricks are ours. */
+static bool
+empties(const struct gi_fop *fop)
+{
+  return fop->kind == GI_FOP_OPEN && fop->args.flags & O_TRUNC;
+}
+
+static int
+empty_there(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned target)
+{
+  struct gi_fop *h = di_helper(fop, GI_FOP_TRUNCATE);
+
+  h->loc.gfid = *gfid;
+  return di_do_drop(d, h, target);
+}
+
 /* The change is made on the target as well, as root: the source has allowed it, and the target has a linkto file's mode. 0, or why not. */
 static int
 repeat(struct di *d, struct gi_fop *fop, unsigned target)
@@ -493,6 +509,8 @@ repeat(struct di *d, struct gi_fop *fop, unsigned target)
   struct gi_fop *h;
 
   GI_ASSERT(d->x->children[target] != di_fop_of(fop, d)->to);
+  if (fop->kind == GI_FOP_OPEN)
+    return empty_there(d, fop, &gi_fop_inode(fop)->gfid, target);
   h = gi_fop_child(fop);
   h->caller.uid = h->caller.gid = 0;
   gi_caller_detach(&h->caller);
@@ -532,7 +550,8 @@ static enum gi_verdict
 while_moving(struct di *d, struct gi_fop *fop)
 {
   struct gi_inode *inode = gi_fop_inode(fop);
-  bool change = CHANGES & GI_KIND(fop->kind) && !GI_BROKEN("change the source of a move alone"), asked = false;
+  bool change = (CHANGES & GI_KIND(fop->kind) || empties(fop)) && !GI_BROKEN("change the source of a move alone"),
+       asked = false;
   bool tells = TELLS_MODE & GI_KIND(fop->kind);
   int target = tells ? -1 : known_target(d, di_inode_of(d, inode), di_fop_of(fop, d)->to), err;
 
@@ -613,6 +632,23 @@ after_mode(struct di *d, struct gi_fop *fop)
   }
   di_inode_of(d, inode)->target = NULL; /* who marks it anew does so with another mode */
   return acl ? as_its_owner_sees_it(d, fop) : as_it_was(d, fop);
+}
+
+/* An open emptied what is there, and bricks do not say what that is. */
+static enum gi_verdict
+after_emptied(struct di *d, struct gi_fop *fop)
+{
+  uint32_t mode;
+  int target, k = di_index(d, di_fop_of(fop, d)->to),
+              err = k < 0 ? ESTALE : di_ask_target(d, fop, gi_fop_inode(fop), (unsigned)k, &target, &mode);
+
+  if (di_is_gone(err))
+    return after_gone(d, fop);
+  if (err)
+    return gi_fop_fail(fop, err);
+  if (gi_has_linkto_mode(mode))
+    return after_moved(d, fop);
+  return target >= 0 ? while_moving(d, fop) : as_it_was(d, fop);
 }
 
 static enum gi_verdict
@@ -714,8 +750,13 @@ di_file_done(struct gi_xlator *x, struct gi_fop *fop)
     di_opened(d, fop->fd, df->to);
   if (fop->kind == GI_FOP_INODELK)
     size_locked(d, fop);
-  a = fop->kind == GI_FOP_XATTROP || fop->kind == GI_FOP_FXATTROP ? attr_of_xattrop(fop, &told)
-                                                                  : gi_reply_attr(fop, GI_OF_OBJECT);
+  if (empties(fop))
+    a = gi_iatt_valid(&fop->rsp.post) ? &fop->rsp.post : NULL;
+  else
+    a = fop->kind == GI_FOP_XATTROP || fop->kind == GI_FOP_FXATTROP ? attr_of_xattrop(fop, &told)
+                                                                    : gi_reply_attr(fop, GI_OF_OBJECT);
+  if (empties(fop) && !a && d->spread && df->tries < TRIES)
+    return think(d, fop, after_emptied);
   if (set_mode_of_source(fop, a) && df->tries < TRIES)
     return think(d, fop, after_mode);
   if (!a || !(a->mode & S_ISVTX) || !S_ISREG(a->mode))
