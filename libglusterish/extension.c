@@ -181,6 +181,12 @@ const struct gi_extension gi_extensions[] = {
      "What the first number is to be. A brick that had another than the client knew makes it this one; if something is added "
      "it stays larger where it is."},
     {NULL,
+     {GI_MOST_KEY},
+     "xdata of STAT and FSTAT",
+     "client",
+     "0.1",
+     "cluster/replicate asks all good copies, and tells what most of them say; bricks ignore it."},
+    {NULL,
      {GI_LOCK_AGAIN_KEY},
      "xdata of LK, and of its answer",
      "client",

@@ -56,6 +56,7 @@
 #define GI_TWIN_KEY "glusterish.twin"
 #define GI_DURABLE_KEY "glusterish.durable"
 #define GI_SUM_KEY "glusterish.sum"
+#define GI_MOST_KEY "glusterish.most"
 #define GI_LOCK_AGAIN_KEY "glusterish.lock-again"
 #define GI_LOCK_SPACE_KEY "glusterish.lock-space"
 #define GI_MOVED_KEY "glusterish.moved"

@@ -37,6 +37,7 @@ struct brick {
   unsigned locks, unlocks;
   int name_locks;
   int write_err, add_err; /* once */
+  unsigned most;          /* so often all copies were asked for the size */
   uint64_t sum;           /* what the size was to be, of the last change */
   int mkdir_err;          /* once: somebody else makes the directory at that moment */
   const uint64_t *damage; /* what is told instead: the size of blocks, and that of the file */
@@ -213,6 +214,7 @@ on_fstat(struct gi_fop *fop, void *arg)
 {
   struct brick *b = arg;
   int n = which(fop);
+  b->most += gi_dict_get(fop->xdata, GI_MOST_KEY) != NULL;
   if (absent(b, fop, n))
     return;
   fop->rsp.stat = iatt(b, (unsigned)n);

@@ -113,8 +113,8 @@ lock_where_it_is(struct sh_file *file, struct gi_fop *fop, enum sh_lease want)
     if (err)
       return err;
     file->lease = want;
-    sh_forget(file);                     /* others could change it until now */
-    GI_IGNORE(sh_know(file, fop, NULL)); /* of all copies; if that fails, who wants to know it asks again */
+    sh_forget(file);                        /* others could change it until now */
+    GI_IGNORE(sh_know(file, fop, fop->fd)); /* who wants to know it asks again */
     if (!file->astray || file->sh->stopping)
       return 0;
     GI_PROBE("shard: a file had moved when its lock came");

@@ -101,15 +101,12 @@ clear_blocks(struct sh_file *file, struct gi_fop *fop, uint64_t to)
   return err ? err : sh_blocks_cut(file, fop, begun ? last + 1 : last, (to - 1) / bs + 1, &gone);
 }
 
-/* A GlusterFS client takes no lock and may have moved the end: it is asked for once more before anything behind it goes, and of all copies, for
- * one may have lost the last change of it with its power. A file without a name is asked for by the descriptor. */
+/* A GlusterFS client takes no lock and may have moved the end: it is asked for once more before anything behind it goes. */
 static int
 know_end(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd)
 {
   sh_forget(file);
-  int err = sh_know(file, fop, NULL);
-
-  return err && fd ? sh_know(file, fop, fd) : err;
+  return sh_know(file, fop, fd);
 }
 
 int

@@ -301,11 +301,27 @@ question(struct shard *sh, struct gi_fop *fop, struct gi_inode *inode, struct gi
   return ask;
 }
 
+/* With the lease: what is written from there on, or cut, depends on it, and one copy may have lost the last change with its power. */
+static struct gi_fop *
+question_of_most(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd)
+{
+  struct gi_fd *by = fd && fd->inode == file->inode ? gi_fd_ref(fd) : gi_fd_anonymous(file->sh->x->graph, file->inode);
+  struct gi_fop *ask = sh_inode_fop(file->sh, fop, GI_FOP_FSTAT, file->inode);
+
+  gi_fop_set_fd(ask, by);
+  gi_fd_unref(&by);
+  ask->caller.stamps = 0;
+  sh_request_keys(ask);
+  gi_dict_set_int(gi_fop_xdata(ask), GI_MOST_KEY, 1);
+  file->sh->m.asked++;
+  return ask;
+}
+
 static int
 ask_once(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd)
 {
   struct shard *sh = file->sh;
-  struct gi_fop *ask = question(sh, fop, file->inode, fd);
+  struct gi_fop *ask = file->lease == SH_LEASE_NONE ? question(sh, fop, file->inode, fd) : question_of_most(file, fop, fd);
   uint64_t asked = gi_now(sh->x->reactor), news = file->news;
   const uint8_t *sizes;
   int err = sh_run(sh, ask);

@@ -179,24 +179,6 @@ of_two_kinds(const struct gi_fan *fan, uint32_t among)
   return linkto && linkto != among;
 }
 
-/* A copy that has lost a change of attributes with its power is not accused. Who asks for an object by its gfid wants to know them: what most
- * copies say, as in a heal. */
-static uint32_t
-most_alike(const struct rep *rep, const struct gi_fan *fan, const struct lookup_view *lv, uint32_t among)
-{
-  struct rep_view v = {.rep = rep};
-
-  GI_ASSERT(!(among & ~lv->ok));
-  if (lv->named || !(among & (among - 1)))
-    return among;
-  rep_foreach(i, among)
-  {
-    v.stat[i] = gi_fan_reply(fan, i)->rsp.stat;
-    v.xdata[i] = gi_fan_reply(fan, i)->rsp.xdata;
-  }
-  return rep_heal_most_alike(&v, among);
-}
-
 /* Learns from the replies and picks the child whose reply is given; -1 and *err if there is none. */
 static int
 choose_reply(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, struct lookup_view *v, int *err)
@@ -232,7 +214,6 @@ choose_reply(struct rep *rep, struct gi_fop *fop, struct gi_fan *fan, struct loo
     both = verdict.data_readable & verdict.meta_readable;
     if (!both && S_ISDIR(st->mode))
       both = verdict.meta_readable; /* names in split-brain: the directory itself is still usable */
-    both = most_alike(rep, fan, v, both);
     child = rep_read_child(rep, inode, fop, both);
     if (rf->content & both)
       child = rep_first(rf->content); /* it has the content, too */

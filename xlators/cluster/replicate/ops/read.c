@@ -8,6 +8,7 @@
  */
 #include "xlators/cluster/replicate/ops/ops.h"
 
+#include "libglusterish/extension.h"
 #include "libglusterish/probe.h"
 
 static bool
@@ -87,6 +88,63 @@ read_send(struct rep *rep, struct gi_fop *fop, unsigned child)
   gi_fan_copy(fan, fop, 1u << child);
 }
 
+/* A copy that has lost a change of attributes with its power is not accused: what most copies say, as in a heal. */
+static uint32_t
+most_alike(const struct rep *rep, const struct gi_fan *fan)
+{
+  struct rep_view v = {.rep = rep};
+
+  GI_ASSERT(fan->ok && !fan->outstanding);
+  rep_foreach(i, fan->ok)
+  {
+    v.stat[i] = gi_fan_reply(fan, i)->rsp.stat;
+    v.xdata[i] = gi_fan_reply(fan, i)->rsp.xdata;
+  }
+  return rep_heal_most_alike(&v, (uint32_t)fan->ok);
+}
+
+static void
+most_replied(struct gi_fan *fan)
+{
+  struct gi_fop *fop = fan->arg;
+  struct rep *rep = rep_of(fan->x);
+  struct rep_fop *rf = rep_fop(rep, fop);
+  int err = rep_undisturbed(rep, rf->generation) ? rep_fd_errno(rep, fop) : ENOTCONN;
+
+  rep_foreach(i, fan->sent) rep->reads[i]--;
+  if (!err && !fan->ok) {
+    rf->tried |= (uint32_t)fan->sent;
+    rf->err = rep_errno_merge(rf->err, fan->err);
+    gi_fan_clear(fan);
+    read_step(rep, fop);
+    return;
+  }
+  if (!err)
+    gi_reply_move(fop, gi_fan_reply(fan, (unsigned)rep_read_child(rep, rep_fop_inode(fop), fop, most_alike(rep, fan))));
+  gi_fan_clear(fan);
+  if (err)
+    rep_answer(rep, fop, -1, err);
+  else
+    gi_fop_answer(fop, rep->x);
+}
+
+static bool
+asks_most(const struct gi_fop *fop)
+{
+  return (fop->kind == GI_FOP_STAT || fop->kind == GI_FOP_FSTAT) && gi_dict_get(fop->xdata, GI_MOST_KEY);
+}
+
+static void
+read_send_most(struct rep *rep, struct gi_fop *fop, uint32_t children)
+{
+  struct gi_fan *fan = &rep_fop(rep, fop)->fan;
+
+  GI_ASSERT(children && !(children & (~rep->up | rep->arbiter | rep_fop(rep, fop)->tried)));
+  rep_foreach(i, children) rep->reads[i]++;
+  rep_fan_start(fan, rep, most_replied, fop);
+  gi_fan_copy(fan, fop, children);
+}
+
 static bool
 needs_refresh(struct rep *rep, struct gi_inode *inode, struct rep_fop *rf)
 {
@@ -142,6 +200,8 @@ read_step(struct rep *rep, struct gi_fop *fop)
 
   if (child < 0)
     rep_answer(rep, fop, -1, rf->err ? rf->err : rep_unreadable(rep));
+  else if (asks_most(fop))
+    read_send_most(rep, fop, candidates);
   else
     read_send(rep, fop, (unsigned)child);
 }

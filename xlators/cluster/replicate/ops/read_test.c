@@ -4,6 +4,7 @@
  * above are told of children that come and go (replicate.md 3, 4, 5).
  */
 #include "libglusterish/ask.h"
+#include "libglusterish/extension.h"
 #include "xlators/cluster/replicate/testing/model.h"
 
 #include <fcntl.h>
@@ -78,8 +79,9 @@ attributes_are_what_most_copies_say(void **state)
     rig_object(r, 5, S_IFREG | 0644);
     for (unsigned i = 0; i < BRICKS; i++)
       rig_xattr(r, i, 5, "trusted.a", i == behind ? "1" : "2");
-    f = rig_loc(r, GI_FOP_LOOKUP, 5);
+    f = rig_loc(r, GI_FOP_STAT, 5);
     gi_dict_set_int(gi_fop_xdata(f), "list-xattr", 1);
+    gi_dict_set_int(gi_fop_xdata(f), GI_MOST_KEY, 1);
     rig_run(r, f);
     rig_done(f, 0, 0);
     assert_true(gi_dict_get_bin(f->rsp.xdata, "trusted.a", &value, &len));

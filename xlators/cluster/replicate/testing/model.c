@@ -582,6 +582,8 @@ act(struct brick *b, struct gi_fop *fop)
       if (gi_dict_get(fop->xdata, GI_LEFT_KEY))
         gi_dict_set_uint(fop->rsp.xdata, GI_LEFT_KEY, 0);
     }
+    if (o && gi_dict_get(fop->xdata, "list-xattr"))
+      gi_dict_merge(gi_fop_rsp_xdata(fop), o->xattr);
     break;
   }
 }
