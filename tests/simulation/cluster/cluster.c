@@ -114,11 +114,11 @@ disk_written(void *arg, const uint8_t head[SIM_SECTOR_HEAD])
 /* What a quorum still has must not be lost by a disk, if one of its copies is more than what a heal makes like the one that lost it.
  * An arbiter counts while it is there to vouch for a copy. */
 static enum sim_left
-judge_left(void *arg, unsigned file, uint32_t left)
+judge_left(void *arg, unsigned file, unsigned sector, uint32_t left)
 {
   const struct sim_cluster *c = arg;
   bool vouches = c->machine[c->config.bricks - 1].process->state == SIM_RUNNING;
-  if (!(left & ~sim_register_outdated(c, file)))
+  if (!(left & ~sim_register_outdated(c, file, sector)))
     return SIM_LEFT_NOWHERE;
   return (vouches ? sim_quorum_stored : sim_quorum_met)(&c->config, left) ? SIM_LEFT : SIM_LEFT_ON_FEW;
 }

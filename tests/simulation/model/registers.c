@@ -365,7 +365,7 @@ sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTO
     if (w->file != last->file || sector < w->sector || sector >= (unsigned)w->sector + w->n)
       continue;
     w->lost |= 1u << brick;
-    enum sim_left still = judge(arg, w->file, left(m, n));
+    enum sim_left still = judge(arg, w->file, sector, left(m, n));
     w->dropped |= w == last && still == SIM_LEFT_NOWHERE && w->done && !w->told && !w->synced;
     if (w->told || still != SIM_LEFT)
       excuse(w);

@@ -83,7 +83,7 @@ void sim_model_sync_failed(struct sim_model *m, unsigned file);
 void sim_model_power_loss(struct sim_model *m);
 /* What is left of a write, judged from outside, if only these bricks have it. */
 enum sim_left { SIM_LEFT_NOWHERE, SIM_LEFT_ON_FEW, SIM_LEFT };
-typedef enum sim_left sim_left_fn(void *arg, unsigned file, uint32_t bricks);
+typedef enum sim_left sim_left_fn(void *arg, unsigned file, unsigned sector, uint32_t bricks);
 /* A brick's disk could not sync a sector that begins with these bytes: what it is of may be gone, unless it was synced, or it is left and
  * no sync of it has failed. */
 void sim_model_lost(struct sim_model *m, unsigned brick, const uint8_t head[SIM_SECTOR_HEAD], sim_left_fn *judge, void *arg);

@@ -55,10 +55,11 @@ put(struct bench *t, uint32_t bricks)
 }
 
 static enum sim_left
-two_of_three(void *arg, unsigned file, uint32_t bricks)
+two_of_three(void *arg, unsigned file, unsigned sector, uint32_t bricks)
 {
   (void)arg;
   assert_int_equal(file, FILE_NO);
+  assert_int_equal(sector, AT);
   return bricks == 0 ? SIM_LEFT_NOWHERE : __builtin_popcount(bricks) < 2 ? SIM_LEFT_ON_FEW : SIM_LEFT;
 }
 

@@ -509,17 +509,15 @@ block_path(const struct sim_cluster *c, unsigned brick, const char *path, char b
 }
 
 uint32_t
-sim_register_outdated(const struct sim_cluster *c, unsigned file)
+sim_register_outdated(const struct sim_cluster *c, unsigned file, unsigned sector)
 {
   char name[16], path[64], block[96];
   uint32_t accusers[SIM_BRICKS] = {0};
   snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s", file_name(file, name));
-  find_accusers(c, path, accusers);
-  for (unsigned i = 0; i < c->config.bricks; i++)
-    if (block_path(c, i, path, block)) {
-      find_accusers(c, block, accusers);
-      break;
-    }
+  bool in_block = false;
+  for (unsigned i = 0; sector >= SIM_MODEL_SECTORS / 2 && i < c->config.bricks && !in_block; i++)
+    in_block = block_path(c, i, path, block);
+  find_accusers(c, in_block ? block : path, accusers);
   return sim_quorum_outdated(&c->config, accusers);
 }
 

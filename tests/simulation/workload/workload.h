@@ -34,8 +34,8 @@ void sim_register_session(struct sim_client *c);
 void sim_register_synced_session(struct sim_client *c); /* half of them opened O_SYNC */
 void sim_register_images_session(struct sim_client *c); /* their modes are set, too */
 void sim_register_check_disk(struct sim_cluster *c, unsigned brick);
-/* Bricks whose copy of a file no heal would take for good, by what those that are not down say. */
-uint32_t sim_register_outdated(const struct sim_cluster *c, unsigned file);
+/* Bricks whose copy of a file, or of the block of it that has this sector, no heal would take for good, by what those that are not down say. */
+uint32_t sim_register_outdated(const struct sim_cluster *c, unsigned file, unsigned sector);
 
 /* names.c: the same of the workload "names". */
 void sim_names_setup(struct sim_client *c);
