@@ -17,7 +17,6 @@ accept an old layout|147|--workload moved --mishaps client-freeze
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|2|--workload register --mishaps disk-faults,brick-crash,partition
 believe in locks that a majority dropped|103|--workload locks --mishaps cut,brick-crash
-add to whatever a brick has|6|--workload sharded
 believe names for longer than a lease|1|--workload names --layers nl-cache --mishaps none
 believe that a name is absent which was made|1|--workload names --layers nl-cache --mishaps none
 bring back what good copies lack|25|--workload names --mishaps cut

@@ -121,8 +121,7 @@ decode(const struct gi_fop *fop)
       .replace = flags == GI_XATTROP_GET_AND_SET,
   };
 
-  a.told = flags == GI_XATTROP_ADD64 && gi_dict_count(fop->args.dict) == 1 &&
-           gi_dict_get_uint(fop->xdata, GI_SUM_KEY, &a.sum) && !GI_BROKEN("add to whatever a brick has");
+  a.told = flags == GI_XATTROP_ADD64 && gi_dict_count(fop->args.dict) == 1 && gi_dict_get_uint(fop->xdata, GI_SUM_KEY, &a.sum);
   return a;
 }
 
