@@ -21,7 +21,7 @@ believe names for longer than a lease|1|--workload names --layers nl-cache --mis
 believe that a name is absent which was made|1|--workload names --layers nl-cache --mishaps none
 bring back what good copies lack|25|--workload names --mishaps cut
 bring data to the disk before its counters|87|--workload synced --mishaps power-loss
-change the source of a move alone|2|--workload images --mishaps none
+change the source of a move alone|3|--workload images --mishaps none
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
 compare no copy with what was copied|2|--workload images --mishaps none
 copy from a source that was blamed meanwhile|97|--workload register --mishaps brick-freeze,cut
@@ -44,10 +44,10 @@ keep attributes over a change|2|--workload register --layers md-cache --mishaps 
 keep content over a change|1|--workload register --layers quick-read --mishaps none
 keep pages over a change|1|--workload register --layers io-cache --mishaps none
 keep the locks of who is gone|1|--workload register --mishaps client-crash
-keep what is known of blocks over an open, or a lock|7|--workload sharded --layers io-cache --mishaps none
+keep what is known of blocks over an open, or a lock|56|--workload sharded --layers io-cache --mishaps none
 keep what was read ahead over a change|16|--workload register --layers read-ahead --mishaps none
 leave a directory out where it is missing|6|--workload spread --mishaps cut
-know attributes that another request has changed|31|--workload names --mishaps brick-crash
+know attributes that another request has changed|38|--workload names --mishaps brick-crash
 leave a name out of a listing|1|--workload names --mishaps none
 leave out of a listing who is away|2|--workload spread --mishaps cut
 leave the path with what was answered early|1|--workload register --layers write-behind --mishaps toggle
@@ -56,7 +56,7 @@ let each brick truncate|21|--workload mixed --mishaps none --until 1
 let operations pass what was answered early|1|--workload register --layers write-behind --mishaps none
 let outdated copies change names|12|--workload names --mishaps brick-crash
 list nothing again after files have moved|1|--workload moved --mishaps none
-list what outdated copies show|56|--workload names --mishaps cut
+list what outdated copies show|17|--workload names --mishaps cut
 lose an update of the size|1|--workload sharded --mishaps none
 lose the dirty marks at restart|6|--workload register --mishaps power-loss,client-crash,healer-freeze
 lower the mark of what may differ|36|--workload register --mishaps disk-faults,brick-crash,cut
@@ -70,7 +70,7 @@ replace what a rename is to keep|2|--workload names --mishaps none
 say that it is on the disk|9|--workload register --mishaps power-loss,cut,brick-crash
 share the lock of a size|1|--workload sharded --mishaps none
 skip the index link|4|--workload register --mishaps brick-crash
-skip the post-op|32|--workload names --mishaps brick-crash
+skip the post-op|38|--workload names --mishaps brick-crash
 success without quorum|6|--workload register --mishaps partition,brick-crash,cut
 swallow the error of what was answered early|7|--workload register --layers write-behind --mishaps one-way,cut
 sync only what is open|273|--workload synced --layers open-behind --mishaps power-loss
