@@ -76,7 +76,7 @@ load_ends() {
 ok "it gets a set more" gl volume add-brick v $(bricks 7 8 9) force
 ok "we use it" within 20 spread 3
 ok "directories get new layouts" gl volume rebalance v fix-layout start
-ok "all of them" within 60 rebalanced v
+ok "all of them" within 300 rebalanced v
 same_as was "$M" "nothing has changed for us"
 layouts keep/t keep/t/deep2 keep/big >"$WORK/fixed"
 like "$(cat "$WORK/fixed")" 'dht=0x' "they have layouts"
@@ -93,7 +93,7 @@ is "$(diff -a "$WORK/was" "$WORK/half" | grep -ac '^>')" 24 "it was killed: we s
 # GlusterFS takes names for missing that its rebalance has not come to (it knows where they belong by now, and asks there alone), until that has ended.
 gl volume rebalance v stop >/dev/null 2>&1
 ok "it begins again" gl volume rebalance v start force
-ok "and is completed" within 90 rebalanced v
+ok "and is completed" within 300 rebalanced v
 load_ends "a rebalance of theirs"
 same_as half "$T" "nothing is lost for GlusterFS"
 same_as half "$M" "nor for us"
@@ -101,7 +101,7 @@ same_as half "$M" "nor for us"
 # ---- it shrinks ----
 load 2
 ok "the third set is to leave" gl volume remove-brick v $(bricks 7 8 9) start
-ok "it is emptied" within 90 removed v $(bricks 7 8 9)
+ok "it is emptied" within 300 removed v $(bricks 7 8 9)
 load_ends "bricks that leave"
 # GlusterFS's rebalance walks once: it leaves what somebody renames meanwhile from a directory that it has not come to into one that it has seen, also if all
 # clients are its own.
