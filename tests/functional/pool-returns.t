@@ -41,7 +41,7 @@ well() {
   ok "$1: what changed meanwhile is known" within 20 all_have "$2"
   ok "$1: definitions are equal" within 20 equal
   ok "$1: the file is everywhere" within 40 bricks_equal "$2"
-  ok "$1: all are members of the store" within 40 all_vote
+  ok "$1: all are members of the store" within 240 all_vote
   for i in 1 2 3; do ok "$1: which node $i has" within 40 has_store $i; done
 }
 
