@@ -38,9 +38,9 @@ domain_of(struct gi_fop *fop)
   const char *d = fop->args.domain;
   if (fop->args.flock.start != LK_METADATA_START || fop->args.flock.len != 0)
     return d;
-  size_t len = strlen(d), slen = strlen(LK_METADATA_SUFFIX);
-  if (len >= slen && strcmp(d + len - slen, LK_METADATA_SUFFIX) == 0)
+  if (lk_ends_with(d, LK_METADATA_SUFFIX))
     return d;
+  size_t len = strlen(d), slen = strlen(LK_METADATA_SUFFIX);
   char *m = gi_fop_alloc(fop, len + slen + 1);
   memcpy(m, d, len);
   memcpy(m + len, LK_METADATA_SUFFIX, slen + 1);

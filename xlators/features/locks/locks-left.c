@@ -6,37 +6,19 @@
  */
 #include "xlators/features/locks/locks.h"
 
-static bool
-ends_with(const char *s, const char *end)
-{
-  size_t len = strlen(s), n = strlen(end);
-
-  return len >= n && strcmp(s + len - n, end) == 0;
-}
-
 /* Distribution and healers lock in domains of their own, and change nothing under those alone. */
 static bool
 is_of_replication(const char *domain)
 {
-  return strncmp(domain, "dht.", 4) != 0 && !ends_with(domain, ":self-heal");
+  return strncmp(domain, "dht.", 4) != 0 && !lk_ends_with(domain, ":self-heal");
 }
 
-/* All names of a directory are locked by healers, and with the name itself by who removes it. */
+/* `named`: but for locks of all names, which healers have, and who removes the directory. */
 static bool
-has_name(const struct lk_queue *q, const void *client)
+has_lock(const struct lk_queue *q, const void *client, bool named)
 {
   gi_list_foreach(l, &q->granted, struct lk_lock, link) {
-    if (l->who.client == client && l->name)
-      return true;
-  }
-  return false;
-}
-
-static bool
-has_any(const struct lk_queue *q, const void *client)
-{
-  gi_list_foreach(l, &q->granted, struct lk_lock, link) {
-    if (l->who.client == client)
+    if (l->who.client == client && (l->name || !named))
       return true;
   }
   return false;
@@ -48,8 +30,8 @@ left_of(const struct lk_inode *li, const void *client)
   struct gi_left left = {.inode = li->inode};
 
   gi_list_foreach(d, &li->domains, struct lk_domain, link) {
-    left.names |= is_of_replication(d->name) && has_name(&d->queue[LK_ENTRY], client);
-    left.attributes |= ends_with(d->name, LK_METADATA_SUFFIX) && has_any(&d->queue[LK_INODE], client);
+    left.names |= is_of_replication(d->name) && has_lock(&d->queue[LK_ENTRY], client, true);
+    left.attributes |= lk_ends_with(d->name, LK_METADATA_SUFFIX) && has_lock(&d->queue[LK_INODE], client, false);
   }
   return left;
 }

@@ -165,6 +165,14 @@ lk_ready_run(struct gi_xlator *x, struct gi_list *ready)
   }
 }
 
+bool
+lk_ends_with(const char *domain, const char *end)
+{
+  size_t len = strlen(domain), n = strlen(end);
+
+  return len >= n && strcmp(domain + len - n, end) == 0;
+}
+
 const char *
 lk_peer(const struct lk_who *who)
 {

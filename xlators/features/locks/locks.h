@@ -188,6 +188,7 @@ void lk_left_begin(struct gi_xlator *x, const void *client, struct lk_left *all)
 void lk_left_end(struct gi_xlator *x, struct lk_left *all);
 
 /* ---- locks-state.c ---- */
+bool lk_ends_with(const char *domain, const char *end);
 /* It waits for a lock that `holder` (NULL: nobody in particular) has; `domain` NULL: none. */
 void lk_waits(struct gi_fop *fop, const char *what, const char *domain, const struct lk_who *holder);
 static inline struct lk_private *
