@@ -288,6 +288,15 @@ sh_fresh(const struct sh_file *file)
 }
 
 static struct gi_fop *
+for_sizes(struct shard *sh, struct gi_fop *ask)
+{
+  ask->caller.stamps = 0;
+  sh_request_keys(ask);
+  sh->m.asked++;
+  return ask;
+}
+
+static struct gi_fop *
 question(struct shard *sh, struct gi_fop *fop, struct gi_inode *inode, struct gi_fd *fd)
 {
   bool by_fd = fd && !fd->anonymous && fd->inode == inode;
@@ -295,10 +304,7 @@ question(struct shard *sh, struct gi_fop *fop, struct gi_inode *inode, struct gi
 
   if (by_fd)
     gi_fop_set_fd(ask, fd);
-  ask->caller.stamps = 0;
-  sh_request_keys(ask);
-  sh->m.asked++;
-  return ask;
+  return for_sizes(sh, ask);
 }
 
 /* With the lease: what is written from there on, or cut, depends on it, and one copy may have lost the last change with its power. */
@@ -310,11 +316,8 @@ question_of_most(struct sh_file *file, struct gi_fop *fop, struct gi_fd *fd)
 
   gi_fop_set_fd(ask, by);
   gi_fd_unref(&by);
-  ask->caller.stamps = 0;
-  sh_request_keys(ask);
   gi_dict_set_int(gi_fop_xdata(ask), GI_MOST_KEY, 1);
-  file->sh->m.asked++;
-  return ask;
+  return for_sizes(file->sh, ask);
 }
 
 static int
