@@ -3,8 +3,9 @@
  * The parts of a file that a data heal has to look at, as the source remembers
  * them (txn/written-regions.c, features/index). The healer asks for them, and
  * believes them, only if the counters prove that nothing else can differ: the
- * source blames every sink, no other copy is accused or dirty, and every session
- * is accounted for except those that went on without the sinks.
+ * source blames every sink and the other good copies do as much, no other copy is
+ * accused or dirty, and every session is accounted for except those that went on
+ * without the sinks.
  */
 #include "xlators/cluster/replicate/heal/heal.h"
 
@@ -20,13 +21,23 @@ beyond_doubt(const struct rep_view *v, uint32_t locked, unsigned i)
   return true;
 }
 
+/* As much as the source holds against the sink; more is what the source has lost with its power. */
+static bool
+all_blame(const struct rep_view *v, const struct rep_direction *d, unsigned sink)
+{
+  int32_t count = v->pending[REP_DATA][d->source][sink];
+
+  rep_foreach(i, d->locked & ~d->sinks) if (v->pending[REP_DATA][i][sink] != count) return false;
+  return count > 0;
+}
+
 static bool
 simple(const struct rep_heal *h, const struct rep_view *v, const struct rep_direction *d)
 {
   if (h->op != GI_HEAL_NONE || d->contested || d->reset || d->locked != h->rep->all || (v->corrupt & d->locked))
     return false;
   rep_foreach(i, d->locked & ~d->sinks) if (!beyond_doubt(v, d->locked, i)) return false;
-  rep_foreach(j, d->sinks) if (v->pending[REP_DATA][d->source][j] <= 0 || v->pending[REP_DATA][j][j]) return false;
+  rep_foreach(j, d->sinks) if (!all_blame(v, d, j) || v->pending[REP_DATA][j][j]) return false;
   return true;
 }
 

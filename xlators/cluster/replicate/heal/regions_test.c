@@ -216,6 +216,20 @@ a_counter_changed_by_another_brick_process(void **state)
 }
 
 static void
+another_copy_blames_more(void **state)
+{
+  YARD_WITH_FILE(y, AT_ONCE);
+
+  yard_down(y, 2);
+  yard_put(y, 10, 10, 7);
+  yard_set_mark(y, 1, "f", 2, (const int32_t[]){4, 0, 0});
+  yard_spoil(y, 2, MIB, NULL, 10);
+  yard_up(y, 2);
+  healed(y, false);
+  yard_free(y);
+}
+
+static void
 a_damaged_log(void **state)
 {
   YARD_WITH_FILE(y, AT_ONCE);
@@ -431,6 +445,7 @@ main(void)
       cmocka_unit_test(a_write_that_fails_on_one),
       cmocka_unit_test(a_blame_without_regions),
       cmocka_unit_test(a_counter_changed_by_another_brick_process),
+      cmocka_unit_test(another_copy_blames_more),
       cmocka_unit_test(a_damaged_log),
       cmocka_unit_test(a_stale_copy_with_changes_of_its_own),
       cmocka_unit_test(a_dirty_source),
