@@ -200,6 +200,12 @@ di_own_fop(struct gi_fop *fop, enum gi_fop_kind kind, const struct gi_gfid *gfid
   return h;
 }
 
+static int
+reply_err(const struct gi_fop *fop)
+{
+  return fop->rsp.ret >= 0 ? 0 : fop->rsp.err ? fop->rsp.err : EIO;
+}
+
 int
 di_do(struct di *d, struct gi_fop *fop, unsigned child)
 {
@@ -212,9 +218,15 @@ di_do(struct di *d, struct gi_fop *fop, unsigned child)
   gi_task_fop(fop, d->x->children[child]);
   if (d->on_reply)
     d->on_reply(d, fop);
-  if (fop->rsp.ret >= 0)
-    return 0;
-  return fop->rsp.err ? fop->rsp.err : EIO;
+  return reply_err(fop);
+}
+
+int
+di_do_all(struct di *d, struct gi_fop *fop)
+{
+  di_fop_of(fop, d)->inner = true;
+  gi_task_fop(fop, d->x);
+  return reply_err(fop);
 }
 
 int

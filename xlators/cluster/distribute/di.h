@@ -253,7 +253,9 @@ struct gi_fop *di_helper(struct gi_fop *fop, enum gi_fop_kind kind);
 struct gi_fop *di_own_fop(struct gi_fop *fop, enum gi_fop_kind kind, const struct gi_gfid *gfid);
 /* Sends it to one subvolume and waits: 0 or errno. The reply is in fop->rsp. */
 int di_do(struct di *d, struct gi_fop *fop, unsigned child);
-/* The same, and drops it. */
+/* The same from the top: as if the application had asked for it, with all that a file on the move needs. */
+int di_do_all(struct di *d, struct gi_fop *fop);
+/* Sends it to one subvolume as di_do, and drops it. */
 int di_do_drop(struct di *d, struct gi_fop *fop, unsigned child);
 /* The operation as it is; the reply becomes its own. */
 int di_pass(struct di *d, struct gi_fop *fop, unsigned child);

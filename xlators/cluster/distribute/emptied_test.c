@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An open that empties a file on the move, over two fake subvolumes: the other copy is emptied, too.
+ * An open, or a creation that comes upon a file, empties it while it moves, over two fake subvolumes: the other copy is emptied, too.
  */
 #include "xlators/cluster/distribute/spread-fixture.h"
 
@@ -131,14 +131,78 @@ test_a_file_that_stays_is_emptied_alone(void **state)
   }
 }
 
+/* ---- a creation that comes upon the file ---- */
+
+static void
+say_emptied(struct gi_fop *fop, void *arg)
+{
+  attr_of(&fop->rsp.post, FILE_GFID, S_IFREG | 0644 | (state_of_file == MOVES ? S_ISVTX | S_ISGID : 0));
+  fop->rsp.pre = fop->rsp.post;
+}
+
+static struct gi_fop *
+create(struct fake_stack *s, uint32_t flags, uint8_t gfid)
+{
+  struct gi_fop *f = entry_fop(s, GI_FOP_CREATE, name_on(0, 2));
+  struct gi_gfid ours;
+
+  memset(ours.b, gfid, sizeof(ours.b));
+  f->args.flags = O_CREAT | flags;
+  f->fd = gi_fd_new(s->graph, NULL, O_RDWR, 1);
+  gi_dict_set_gfid(gi_fop_xdata(f), "gfid-req", &ours);
+  fake_script(s, 0, GI_FOP_CREATE, (struct fake_reply){.fill = say_source});
+  fake_script(s, 0, GI_FOP_TRUNCATE, (struct fake_reply){.fill = say_emptied});
+  fake_submit(s, f);
+  assert_int_equal(fake_count(s, 0, GI_FOP_CREATE), 1);
+  return f;
+}
+
+static void
+test_a_creation_empties_both(void **state)
+{
+  struct fake_stack *s = stack_with_file(MOVES, true);
+
+  assert_int_equal(create(s, O_TRUNC, FILE_GFID + 1)->rsp.ret, 0);
+  assert_int_equal(fake_count(s, 1, GI_FOP_TRUNCATE), 1);
+  assert_int_equal(emptied_to, 0);
+  fake_stack_free(s);
+}
+
+/* The other copy would have what was emptied. */
+static void
+test_a_creation_fails_if_the_other_cannot_be(void **state)
+{
+  struct fake_stack *s = stack_with_file(MOVES, true);
+
+  fake_script_clear(s);
+  fake_script_always(s, 0, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_source});
+  fake_script_always(s, 1, GI_FOP_TRUNCATE, (struct fake_reply){.ret = -1, .err = EIO});
+  assert_int_equal(create(s, O_TRUNC, FILE_GFID + 1)->rsp.err, EIO);
+  fake_stack_free(s);
+}
+
+/* What it has made itself is empty, and what it does not empty stays. */
+static void
+test_a_creation_empties_nothing_else(void **state)
+{
+  struct fake_stack *s;
+
+  for (unsigned made = 0; made < 2; made++) {
+    s = stack_with_file(MOVES, true);
+    assert_int_equal(create(s, made ? O_TRUNC : 0, FILE_GFID + !made)->rsp.ret, 0);
+    assert_int_equal(fake_count(s, 0, GI_FOP_TRUNCATE) + fake_count(s, 1, GI_FOP_TRUNCATE), 0);
+    fake_stack_free(s);
+  }
+}
+
 int
 main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_both_are_emptied_while_it_moves),
-      cmocka_unit_test(test_it_fails_if_the_other_cannot_be),
-      cmocka_unit_test(test_it_follows_when_it_has_moved),
-      cmocka_unit_test(test_a_file_that_stays_is_emptied_alone),
+      cmocka_unit_test(test_both_are_emptied_while_it_moves), cmocka_unit_test(test_it_fails_if_the_other_cannot_be),
+      cmocka_unit_test(test_it_follows_when_it_has_moved),    cmocka_unit_test(test_a_file_that_stays_is_emptied_alone),
+      cmocka_unit_test(test_a_creation_empties_both),         cmocka_unit_test(test_a_creation_fails_if_the_other_cannot_be),
+      cmocka_unit_test(test_a_creation_empties_nothing_else),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,12 +82,35 @@ know_new(struct di *d, struct gi_fop *fop, struct gi_xlator *child)
   di_parent_attrs(d, fop);
 }
 
-/* It is made on `child`. */
+/* CREATE found a file that another client has made meanwhile, and emptied it where it was found. */
+static bool
+emptied_existing(const struct gi_fop *fop)
+{
+  struct gi_gfid ours;
+
+  return fop->rsp.ret >= 0 && fop->kind == GI_FOP_CREATE && fop->args.flags & O_TRUNC && !(fop->args.flags & O_EXCL) &&
+         gi_dict_get_gfid(fop->xdata, "gfid-req", &ours) && !gi_gfid_equal(&ours, &fop->rsp.stat.gfid);
+}
+
+/* It may be on the move. */
+static enum gi_verdict
+empty_existing(struct di *d, struct gi_fop *fop)
+{
+  struct gi_fop *h = di_helper(fop, GI_FOP_TRUNCATE);
+  int err;
+
+  h->loc.gfid = fop->rsp.stat.gfid;
+  err = di_do_all(d, h);
+  gi_fop_unref(h);
+  return err ? gi_fop_fail(fop, err) : GI_ANSWERED;
+}
+
+/* It is made on `child`, or was there. */
 static enum gi_verdict
 made(struct di *d, struct gi_fop *fop, unsigned child)
 {
   know_new(d, fop, d->x->children[child]);
-  return GI_ANSWERED;
+  return emptied_existing(fop) ? empty_existing(d, fop) : GI_ANSWERED;
 }
 
 /* A linkto file where the name belongs comes first: whoever looks finds nothing or all. */
@@ -148,10 +171,10 @@ open_existing(struct di *d, struct gi_fop *fop)
   gi_fd_rebind(fop->fd, &stat.gfid);
   gi_fop_set_fd(h, fop->fd);
   h->args.flags = fop->args.flags & ~(uint32_t)(O_CREAT | O_EXCL);
-  err = di_do_drop(d, h, (unsigned)child);
+  err = di_do_all(d, h);
+  gi_fop_unref(h);
   if (err)
     return gi_fop_fail(fop, err);
-  di_opened(d, fop->fd, d->x->children[child]);
   gi_fop_ok(fop, 0);
   fop->rsp.stat = stat;
   return GI_ANSWERED;
@@ -310,7 +333,7 @@ di_create_done(struct gi_xlator *x, struct gi_fop *fop)
   if (fop->rsp.ret < 0 && fop->rsp.err == EEXIST)
     return di_run(d, fop, make_if_free);
   know_new(d, fop, di_fop_of(fop, d)->to);
-  return GI_PASS;
+  return emptied_existing(fop) ? di_run(d, fop, empty_existing) : GI_PASS;
 }
 
 /* ---- UNLINK ---- */

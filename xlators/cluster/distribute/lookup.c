@@ -595,9 +595,7 @@ di_resolve(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, int *chil
 
   gi_loc_copy_name(&h->loc, loc);
   di_keep_names(h);
-  di_fop_of(h, d)->inner = true;
-  gi_task_fop(h, d->x);
-  err = h->rsp.ret >= 0 ? 0 : h->rsp.err;
+  err = di_do_all(d, h);
   if (!err && gi_gfid_is_none(&h->rsp.stat.gfid))
     err = EIO;
   if (!err) {
