@@ -19,7 +19,7 @@ result "at other addresses, in another environment too" $?
 result "another seed has another" $?
 # SIMULATION=short: a part of it, where every seed takes long (extras/check under ASan).
 # More of them are run by hand (README.md); these are what a change that breaks something soon meets.
-many=100 some=25 few=14
+many=50 some=15 few=10
 [ "${SIMULATION:-}" = short ] && many=15 some=5 few=5
 
 # hold NAME OPTIONS...: every seed holds every invariant.
