@@ -398,6 +398,47 @@ listing_stays_on_one_child(void **state)
   rig_free(r);
 }
 
+static unsigned failing;
+
+static void
+failing_listing(struct gi_fop *f, void *arg)
+{
+  if (!failing) {
+    listing(f, arg);
+    return;
+  }
+  failing--;
+  f->rsp.ret = -1;
+  f->rsp.err = ENOTCONN;
+}
+
+/* Nothing has been told yet, so there are no cookies of the one that fails. */
+static void
+listing_begins_at_another_child(void **state)
+{
+  for (unsigned n = 1; n <= BRICKS; n++) {
+    struct rig *r = rig_new(NULL);
+    struct gi_inode *inode = gi_inode_get(r->s->graph, &gi_gfid_root);
+    struct gi_fd *fd = gi_fd_new(r->s->graph, inode, 0, 100);
+    struct gi_fop *f;
+
+    fd->directory = true;
+    gi_inode_unref(&inode);
+    rig_run(r, f = rig_fd(r, GI_FOP_OPENDIR, fd));
+    assert_ok(f);
+    failing = n;
+    for (unsigned i = 0; i < BRICKS; i++)
+      rig_first(r, i, GI_FOP_READDIRP, failing_listing, NULL);
+    rig_run(r, f = rig_fd(r, GI_FOP_READDIRP, fd));
+    assert_int_equal(f->rsp.ret, n < BRICKS ? 2 : -1);
+    assert_int_equal(f->rsp.ret < 0 ? f->rsp.err : 0, n < BRICKS ? 0 : ENOTCONN);
+    for (unsigned i = 0; i < BRICKS; i++)
+      assert_true(fake_count(r->s, i, GI_FOP_READDIRP) <= 1);
+    gi_fd_unref(&fd);
+    rig_free(r);
+  }
+}
+
 /* Each copy that is here is accused, and one is away: that may be the good one. */
 static void
 stale_views_are_not_listed(void **state)
@@ -683,6 +724,7 @@ main(void)
       cmocka_unit_test(statfs_shows_the_fullest_brick),
       cmocka_unit_test(pathinfo_names_all_copies),
       cmocka_unit_test(listing_stays_on_one_child),
+      cmocka_unit_test(listing_begins_at_another_child),
       cmocka_unit_test(stale_views_are_not_listed),
       cmocka_unit_test(local_brick_is_preferred),
       cmocka_unit_test(o_trunc_is_a_transaction),

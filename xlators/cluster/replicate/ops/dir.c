@@ -2,7 +2,8 @@
  *
  * Listing a directory: one child serves the whole listing, because the cookies
  * of different bricks are unrelated. If it goes away the listing fails; a
- * listing that silently lacks names would be worse (replicate.md 5.5).
+ * listing that silently lacks names would be worse (replicate.md 5.5). As long as
+ * it has not told any, another one is asked.
  *
  * Private names are hidden. While heals may be due, the attributes of an entry
  * are only shown if the listing child is the one the entry would be read from.
@@ -63,6 +64,8 @@ filter(const struct rep *rep, struct gi_fop *fop, unsigned child)
   }
 }
 
+static void readdir_begin(struct gi_fop *fop, int err);
+
 static void
 readdir_done(struct gi_fan *fan)
 {
@@ -72,6 +75,15 @@ readdir_done(struct gi_fan *fan)
 
   gi_reply_move(fop, gi_fan_reply(fan, child));
   gi_fan_clear(fan);
+  if (fop->rsp.ret < 0 && !fop->args.offset && rep_child_failed(fop->rsp.err)) {
+    struct rep_fop *rf = rep_fop(rep, fop);
+
+    rf->tried |= 1u << child;
+    rf->err = rep_errno_merge(rf->err, fop->rsp.err);
+    gi_reply_clear(&fop->rsp);
+    rep_refresh(rep, fop, rep_fop_inode(fop), readdir_begin);
+    return;
+  }
   if (fop->rsp.ret >= 0) {
     uint32_t before = fop->rsp.entries.count;
 
@@ -107,6 +119,7 @@ static void
 readdir_begin(struct gi_fop *fop, int err)
 {
   struct rep *rep = rep_of(fop->at);
+  struct rep_fop *rf = rep_fop(rep, fop);
   struct gi_inode *dir = rep_fop_inode(fop);
   uint32_t readable;
   int child;
@@ -118,8 +131,9 @@ readdir_begin(struct gi_fop *fop, int err)
   readable = rep_readable(rep, dir, true) & rep->up;
   if (!readable)
     readable = rep_accused_views(rep, dir);
+  readable &= ~rf->tried;
   if (!readable) {
-    rep_answer(rep, fop, -1, rep_unreadable(rep));
+    rep_answer(rep, fop, -1, rf->err ? rf->err : rep_unreadable(rep));
     return;
   }
   child = rep_read_child(rep, dir, fop, rep_fd_opened(rep, fop->fd, readable));

@@ -17,6 +17,8 @@ gi_fop_fn rep_on_lk, rep_on_internal_lock;
 extern const struct rep_txn_ops rep_data_ops, rep_meta_ops, rep_entry_ops;
 
 /* ---- read.c ---- */
+/* The errno is about the child itself: another one may do better. */
+bool rep_child_failed(int err);
 /* The fop on one readable child, with failover (replicate.md 5.2). `entries`: it reads the names of a directory. */
 void rep_read_start(struct rep *rep, struct gi_fop *fop, bool entries);
 

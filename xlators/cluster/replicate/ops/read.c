@@ -11,8 +11,8 @@
 #include "libglusterish/extension.h"
 #include "libglusterish/probe.h"
 
-static bool
-child_failed(int err)
+bool
+rep_child_failed(int err)
 {
   switch (err) {
   case ENOTCONN:
@@ -61,7 +61,7 @@ read_reply(struct gi_fan *fan)
     rep_answer(rep, fop, -1, err);
     return;
   }
-  if (reply->rsp.ret >= 0 || !child_failed(reply->rsp.err)) {
+  if (reply->rsp.ret >= 0 || !rep_child_failed(reply->rsp.err)) {
     gi_reply_move(fop, reply);
     gi_fop_unref(reply);
     if (fop->kind == GI_FOP_GETXATTR || fop->kind == GI_FOP_FGETXATTR)
