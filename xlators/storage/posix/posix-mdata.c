@@ -242,6 +242,8 @@ posix_md_stamp(struct posix_op *op, int which, unsigned stamps)
     return;
   if (stamped_already(op, which))
     stamps &= GI_STAMP_ATIME;
+  if (n->md_state == MD_ABSENT && stamps == GI_STAMP_ATIME)
+    return; /* who reads does not say when it was changed, and only this copy would have it */
   n->changed = stamps & (GI_STAMP_CTIME | GI_STAMP_MTIME);
   inode = gi_inode_get(op->fop->graph, &n->gfid);
   pi = posix_inode_of(op->p, inode);

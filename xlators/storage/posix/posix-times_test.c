@@ -287,6 +287,33 @@ without_ctime_the_kernels_times_count(void **state)
   brick_free(b);
 }
 
+/* Of what was made without times, as by GlusterFS before it kept any. */
+static void
+reading_makes_no_times(void **state)
+{
+  BRICK(b, NULL);
+  struct gi_gfid g = brick_file(b, ROOT, "f");
+  char path[PATH_MAX];
+  struct gi_fd *fd;
+  struct gi_fop *f;
+
+  (void)state;
+  brick_path(b, path, "f");
+  brick_restart(b);
+  assert_int_equal(lremovexattr(path, "trusted.glusterfs.mdata"), 0);
+  assert_ok(brick_open(b, &g, O_RDWR, &fd));
+  f = brick_on_fd(b, GI_FOP_READ, fd, 0, 10);
+  f->caller.stamps = GI_STAMP_ATIME;
+  f->caller.time = (struct gi_time){3000, 0};
+  assert_ok(brick_run(b, f));
+  assert_int_equal(brick_nameless(b, &g)->rsp.stat.mtime.sec, stat_of(path).st_mtim.tv_sec);
+  fake_wait(b->s, 700 * GI_NSEC_PER_MSEC);
+  assert_no_xattr(path, "trusted.glusterfs.mdata");
+  assert_int_equal(stamped_write(b, fd, 4000)->rsp.post.mtime.sec, 4000);
+  gi_fd_unref(&fd);
+  brick_free(b);
+}
+
 static struct gi_fop *
 set_mtime(struct brick *b, const struct gi_gfid *g, int64_t mtime, int64_t now)
 {
@@ -404,6 +431,7 @@ main(void)
       cmocka_unit_test(times_follow_the_clients_stamps),
       cmocka_unit_test(a_replaced_name_moves_the_ctime_of_the_others),
       cmocka_unit_test(without_ctime_the_kernels_times_count),
+      cmocka_unit_test(reading_makes_no_times),
       cmocka_unit_test(no_change_leaves_ctime_as_it_is),
       cmocka_unit_test(an_mtime_in_the_future_lasts_until_the_next_write),
       cmocka_unit_test(whole_times_can_be_given),
