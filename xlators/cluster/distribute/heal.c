@@ -258,11 +258,15 @@ di_layout_renew(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, cons
 
 /* ---- where it is missing ---- */
 
+/* It begins with times of its own that are none too late, and attr_fop sets them: a brick keeps no times of what is made without. Those of the
+ * directory above stay. */
 static struct gi_fop *
 make_fop(struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat)
 {
   struct gi_fop *h = di_helper(fop, GI_FOP_MKDIR);
 
+  h->caller.stamps = GI_STAMP_CTIME | GI_STAMP_MTIME | GI_STAMP_ATIME;
+  h->caller.time = gi_time_later(&stat->mtime, &stat->ctime) ? stat->ctime : stat->mtime;
   gi_loc_copy_name(&h->loc, loc);
   h->args.mode = stat->mode & 07777;
   gi_dict_set_gfid(gi_fop_xdata(h), "gfid-req", &stat->gfid);
@@ -274,7 +278,7 @@ attr_fop(struct gi_fop *fop, const struct gi_iatt *stat)
 {
   struct gi_fop *h = di_own_fop(fop, GI_FOP_SETATTR, &stat->gfid);
 
-  h->args.valid = GI_SET_MODE | GI_SET_UID | GI_SET_GID;
+  h->args.valid = GI_SET_MODE | GI_SET_UID | GI_SET_GID | GI_SET_ATIME | GI_SET_MTIME | GI_SET_CTIME;
   h->args.iatt = *stat;
   return h;
 }

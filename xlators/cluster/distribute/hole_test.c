@@ -86,6 +86,9 @@ say_inner(struct gi_fop *fop, void *arg)
   if (fop->rsp.ret < 0 || !is_inner)
     return;
   attr_of(&fop->rsp.stat, INNER_GFID, S_IFDIR | 0755);
+  fop->rsp.stat.mtime.sec = 40;
+  fop->rsp.stat.ctime.sec = 50;
+  fop->rsp.stat.atime.sec = 60;
   if (last && inner.lost)
     gi_dict_del(gi_fop_rsp_xdata(fop), KEY);
 }
@@ -94,8 +97,20 @@ static void
 make_inner(struct gi_fop *fop, void *arg)
 {
   assert_string_equal(fop->loc.name, inner.name);
+  assert_int_equal(fop->caller.stamps, GI_STAMP_CTIME | GI_STAMP_MTIME | GI_STAMP_ATIME);
+  assert_true(fop->caller.time.sec <= 40);
   inner.made = true;
   attr_of(&fop->rsp.stat, INNER_GFID, S_IFDIR | 0755);
+}
+
+/* As the others have them. */
+static void
+see_times(struct gi_fop *fop, void *arg)
+{
+  const struct gi_iatt *a = &fop->args.iatt;
+
+  assert_int_equal(fop->args.valid & (GI_SET_ATIME | GI_SET_MTIME | GI_SET_CTIME), GI_SET_ATIME | GI_SET_MTIME | GI_SET_CTIME);
+  assert_true(a->mtime.sec == 40 && a->ctime.sec == 50 && a->atime.sec == 60);
 }
 
 /* What is above it is not known any more, so it is not known where it belongs either, and it cannot be made where it is missing. */
@@ -112,6 +127,7 @@ test_missing_directory_is_made_first(void **state)
     fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_inner, .arg = &parts[i]});
     fake_script_always(s, i, GI_FOP_MKNOD, (struct fake_reply){.fill = say_file});
     fake_script_always(s, i, GI_FOP_MKDIR, (struct fake_reply){.fill = make_inner});
+    fake_script_always(s, i, GI_FOP_SETATTR, (struct fake_reply){.fill = see_times});
   }
   f = entry_fop(s, GI_FOP_LOOKUP, inner.name);
   fake_submit(s, f);
@@ -128,6 +144,7 @@ test_missing_directory_is_made_first(void **state)
   assert_int_equal(f->rsp.err, 0);
   assert_true(inner.made);
   assert_int_equal(fake_count(s, 2, GI_FOP_MKDIR), 1);
+  assert_int_equal(fake_count(s, 2, GI_FOP_SETATTR), 1);
   fake_stack_free(s);
 }
 
