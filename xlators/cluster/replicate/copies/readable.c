@@ -106,24 +106,17 @@ wake_all(struct rep *rep, struct gi_list *waiting, int err)
   }
 }
 
-/* Children that say that there is no such object. */
-static uint32_t
-gone(const struct gi_fan *fan)
-{
-  uint32_t set = 0;
-
-  rep_foreach(i, fan->failed) if (gi_fan_reply(fan, i)->rsp.err == ENOENT || gi_fan_reply(fan, i)->rsp.err == ESTALE) set |=
-      1u << i;
-  return set;
-}
-
 /* Too few have it. */
 static int
 refresh_errno(const struct rep *rep, const struct gi_fan *fan)
 {
-  if (fan->err && (fan->ok == 0 || rep_quorum(rep, gone(fan))))
+  uint32_t gone = rep_fan_gone(fan);
+
+  if (fan->err && rep_quorum(rep, gone))
     return fan->err;
-  return (fan->ok | gone(fan)) == rep->all ? ESTALE : ENOTCONN;
+  if (!fan->ok)
+    return rep_fan_errno(fan);
+  return (fan->ok | gone) == rep->all ? ESTALE : ENOTCONN;
 }
 
 static void refresh_start(struct rep *rep, struct rep_refresh *r, const struct gi_fop *fop);
@@ -147,8 +140,8 @@ refresh_again(struct rep_refresh *r)
 {
   struct gi_fan *fan = &r->fan;
 
-  if (r->attempts == REFRESH_ATTEMPTS || (fan->ok | gone(fan)) != fan->sent || !fan->ok ||
-      rep_quorum(rep_of(fan->x), gone(fan)) || !rep_quorum(rep_of(fan->x), fan->sent))
+  if (r->attempts == REFRESH_ATTEMPTS || (fan->ok | rep_fan_gone(fan)) != fan->sent || !fan->ok ||
+      rep_quorum(rep_of(fan->x), rep_fan_gone(fan)) || !rep_quorum(rep_of(fan->x), fan->sent))
     return false;
   GI_PROBE("replicate: copies asked for again, some had the object and some had not");
   gi_fan_clear(fan);

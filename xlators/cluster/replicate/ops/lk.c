@@ -223,7 +223,7 @@ any_done(struct gi_fan *fan)
 {
   struct gi_fop *fop = fan->arg;
   struct rep *rep = rep_of(fan->x);
-  int err = fan->err;
+  int err = rep_fan_errno(fan);
 
   if (fan->ok && rep_ready(rep)) {
     gi_reply_move(fop, gi_fan_reply(fan, rep_first(fan->ok)));
@@ -232,7 +232,7 @@ any_done(struct gi_fan *fan)
     return;
   }
   gi_fan_clear(fan);
-  rep_answer(rep, fop, -1, err ? err : ENOTCONN);
+  rep_answer(rep, fop, -1, err);
 }
 
 static void
@@ -282,7 +282,7 @@ parallel_done(struct gi_fan *fan)
   struct rep *rep = rep_of(fan->x);
   struct rep_fop *rf = rep_fop(rep, fop);
   bool busy = false;
-  int err = fan->err;
+  int err = rep_fan_errno(fan);
 
   rep_foreach(i, fan->failed) busy |= gi_fan_reply(fan, i)->rsp.err == EAGAIN;
   rf->granted = fan->ok;
@@ -296,7 +296,7 @@ parallel_done(struct gi_fan *fan)
   if (busy)
     give_back(rep, fop, 0, wait_for_lock);
   else
-    give_back(rep, fop, err ? err : ENOTCONN, fail_lock);
+    give_back(rep, fop, err, fail_lock);
 }
 
 enum gi_verdict

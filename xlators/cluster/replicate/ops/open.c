@@ -126,7 +126,7 @@ open_done(struct gi_fan *fan)
   struct gi_fop *fop = fan->arg;
   struct rep *rep = rep_of(fan->x);
   uint32_t ok = fan->ok;
-  int err = fan->err;
+  int err = rep_fan_errno(fan);
   bool enough = rep_quorum(rep, ok);
 
   rep_fd_check(rep, rep_fd(rep, fop->fd));
@@ -136,7 +136,7 @@ open_done(struct gi_fan *fan)
     take_open_reply(rep, fop, fan);
   gi_fan_clear(fan);
   if (!enough)
-    rep_answer(rep, fop, -1, err ? err : ENOTCONN);
+    rep_answer(rep, fop, -1, err);
   else if (fop->kind == GI_FOP_OPEN && (fop->args.flags & O_TRUNC))
     truncate_opened(rep, fop);
   else
@@ -353,7 +353,7 @@ everywhere_done(struct gi_fan *fan)
   struct gi_fop *fop = fan->arg;
   struct rep *rep = rep_of(fan->x);
   int child = rep_first(fan->ok);
-  int err = fan->err;
+  int err = rep_fan_errno(fan);
 
   if (rep_quorum(rep, fan->ok)) {
     gi_reply_move(fop, gi_fan_reply(fan, child));
@@ -362,7 +362,7 @@ everywhere_done(struct gi_fan *fan)
     return;
   }
   gi_fan_clear(fan);
-  rep_answer(rep, fop, -1, err ? err : ENOTCONN);
+  rep_answer(rep, fop, -1, err);
 }
 
 static enum gi_verdict

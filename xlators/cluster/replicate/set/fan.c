@@ -28,6 +28,33 @@ rep_errno_merge(int have, int next)
   return errno_rank(next) >= errno_rank(have) ? next : have;
 }
 
+bool
+rep_errno_is_gone(int err)
+{
+  return err == ENOENT || err == ESTALE;
+}
+
+uint32_t
+rep_fan_gone(const struct gi_fan *fan)
+{
+  uint32_t set = 0;
+
+  rep_foreach(i, fan->failed) set |= rep_errno_is_gone(gi_fan_reply(fan, i)->rsp.err) ? 1u << i : 0;
+  return set;
+}
+
+int
+rep_errno_of_few(const struct rep *rep, int err, uint32_t gone)
+{
+  return !err || (rep_errno_is_gone(err) && !rep_quorum(rep, gone)) ? ENOTCONN : err;
+}
+
+int
+rep_fan_errno(const struct gi_fan *fan)
+{
+  return rep_errno_of_few(rep_of(fan->x), fan->err, rep_fan_gone(fan));
+}
+
 static void
 answer_awaited(struct gi_xlator *x)
 {

@@ -181,7 +181,13 @@ struct rep_fd {
 
 /* A fan to the set's children: what is sent is work of the set, and a descriptor that a child has lost is noted. */
 void rep_fan_start(struct gi_fan *fan, struct rep *rep, void (*done)(struct gi_fan *fan), void *arg);
-int rep_errno_merge(int have, int next); /* of a fan, and of several (replicate.md 4.3) */
+int rep_errno_merge(int have, int next);         /* of a fan, and of several (replicate.md 4.3) */
+bool rep_errno_is_gone(int err);                 /* there is no such object */
+uint32_t rep_fan_gone(const struct gi_fan *fan); /* children that say so */
+/* What is told when too few went on: `err`, which those of `gone` gave if it says that there is no such object. A copy that has missed an object does
+ * not have it either, so less than a quorum cannot tell: ENOTCONN. */
+int rep_errno_of_few(const struct rep *rep, int err, uint32_t gone);
+int rep_fan_errno(const struct gi_fan *fan); /* the same of a fan that keeps its replies */
 
 /* What is kept per fop: one of our callers' fops, or a child of one. */
 struct rep_fop {

@@ -138,6 +138,37 @@ removed_before_the_marks(void **state)
   rig_free_clean(r);
 }
 
+/* A copy that has missed an object does not have it either: of three one has it, and the third is away. */
+static void
+not_there_on_too_few(void **state)
+{
+  static const struct {
+    enum gi_fop_kind kind, fails;
+  } t[] = {{GI_FOP_SETATTR, GI_FOP_INODELK},  {GI_FOP_SETATTR, GI_FOP_XATTROP},  {GI_FOP_SETATTR, GI_FOP_SETATTR},
+           {GI_FOP_TRUNCATE, GI_FOP_INODELK}, {GI_FOP_TRUNCATE, GI_FOP_XATTROP}, {GI_FOP_TRUNCATE, GI_FOP_TRUNCATE},
+           {GI_FOP_MKDIR, GI_FOP_ENTRYLK},    {GI_FOP_MKDIR, GI_FOP_XATTROP},    {GI_FOP_OPEN, GI_FOP_OPEN}};
+  static const int gone[] = {ENOENT, ESTALE};
+
+  (void)state;
+  for (size_t i = 0; i < GI_ARRAY_LEN(t) * GI_ARRAY_LEN(gone); i++) {
+    struct rig *r = rig_new(NULL);
+    enum gi_fop_kind kind = t[i / 2].kind;
+    struct gi_fop *f;
+
+    rig_object(r, 5, S_IFREG | 0644);
+    rig_down(r, 1);
+    rig_run(r, rig_loc(r, GI_FOP_LOOKUP, 5));
+    f = kind == GI_FOP_MKDIR  ? rig_entry(r, kind, 1, "new", 9)
+        : kind == GI_FOP_OPEN ? rig_fd(r, kind, fake_fd(r->s, 5))
+                              : rig_loc(r, kind, 5);
+    r->brick[2].fail_err[t[i / 2].fails] = gone[i % 2];
+    rig_run(r, f);
+    rig_done(f, -1, ENOTCONN);
+    r->brick[2].fail_err[t[i / 2].fails] = 0;
+    rig_free_clean(r);
+  }
+}
+
 /* ---- copies that refuse a change of names for different reasons ---- */
 
 struct refusal {
@@ -240,6 +271,7 @@ main(void)
       cmocka_unit_test(removed_on_some),
       cmocka_unit_test(removed_before_anybody_asks_by_gfid),
       cmocka_unit_test(removed_before_the_marks),
+      cmocka_unit_test(not_there_on_too_few),
       cmocka_unit_test(refused_for_different_reasons),
       cmocka_unit_test(won_but_not_agreed),
       cmocka_unit_test(moved_by_another_on_most),

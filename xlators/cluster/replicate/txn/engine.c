@@ -132,7 +132,7 @@ note_accused(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *re
   if (reply->rsp.ret >= 0 && !reply->rsp.dict)
     return; /* it goes later */
   if (reply->rsp.ret < 0) {
-    t->post_gone |= reply->rsp.err == ENOENT || reply->rsp.err == ESTALE ? 1u << child : 0;
+    t->post_gone |= rep_errno_is_gone(reply->rsp.err) ? 1u << child : 0;
     return;
   }
   t->log[tag].accused |= rep_marks_accused(t->rep, reply->rsp.dict, t->type);
@@ -220,7 +220,7 @@ pre_op_done(struct gi_fan *fan)
   t->active = t->locked;
   t->good = t->active & ~t->accused;
   if (!rep_quorum(t->rep, t->active))
-    err = err ? err : ENOTCONN;
+    err = rep_errno_of_few(t->rep, err, t->post_gone);
   else if (only_arbiter_knows(t))
     err = ENOTCONN;
   else if (!rep_outcome_has_wholly_good(t, t->active))
@@ -272,7 +272,7 @@ asked_first(struct gi_fan *fan)
   t->active = t->locked &= ~fan->failed;
   t->good = t->active & ~t->accused;
   if (!rep_quorum(t->rep, t->locked))
-    err = fan->err ? fan->err : ENOTCONN;
+    err = rep_errno_of_few(t->rep, fan->err, t->post_gone);
   else if (t->type != REP_ENTRY && only_arbiter_knows(t))
     err = ENOTCONN;
   else if (!rep_outcome_has_wholly_good(t, t->locked))
@@ -337,7 +337,7 @@ rep_txn_locked(struct rep_txn *t)
     return;
   }
   GI_PROBE("replicate: locked on fewer copies than the quorum");
-  refuse_all(t, t->lock_err && t->lock_err != EAGAIN ? t->lock_err : ENOTCONN);
+  refuse_all(t, t->lock_err == EAGAIN ? ENOTCONN : rep_errno_of_few(t->rep, t->lock_err, t->lock_gone));
   rep_txn_unlock(t);
 }
 

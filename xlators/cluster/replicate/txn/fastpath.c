@@ -149,7 +149,7 @@ read_outcome(struct rep_txn *t, struct gi_fan *fan)
     gi_dict_del(gi_fop_rsp_xdata(reply), GI_PREAMBLE_KEY);
     if (err) {
       o.refused |= 1u << i;
-      t->lock_err = rep_errno_merge(t->lock_err, err);
+      rep_txn_lock_failed(t, i, err);
     } else {
       o.granted |= 1u << i;
       t->accused |= rep_marks_accused(t->rep, counters, t->type);

@@ -57,6 +57,13 @@ trace(const struct rep_txn *t, unsigned target, unsigned child, const char *what
            gi_gfid_text(&g->inode->gfid, gfid), (unsigned long long)g->len, (unsigned long long)g->start);
 }
 
+void
+rep_txn_lock_failed(struct rep_txn *t, unsigned child, int err)
+{
+  t->lock_err = rep_errno_merge(t->lock_err, err);
+  t->lock_gone |= rep_errno_is_gone(err) ? 1u << child : 0;
+}
+
 static void
 lock_answered(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *reply)
 {
@@ -68,7 +75,7 @@ lock_answered(struct gi_fan *fan, unsigned child, unsigned tag, struct gi_fop *r
   if (reply->rsp.ret >= 0)
     t->target[tag].held |= 1u << child;
   else
-    t->lock_err = rep_errno_merge(t->lock_err, reply->rsp.err);
+    rep_txn_lock_failed(t, child, reply->rsp.err);
 }
 
 /* ---- unlock ---- */

@@ -105,7 +105,9 @@ some_errno(const struct rep_txn *t, const struct rep_fop *rf)
 {
   int err = rf->fan.err ? rf->fan.err : rf->must_err ? rf->must_err : ENOTCONN, said;
 
-  if (t->type != REP_ENTRY || !rep_outcome_claims(err) || !rf->fan.sent)
+  if (t->type != REP_ENTRY)
+    return rf->fan.err ? rep_fan_errno(&rf->fan) : err;
+  if (!rep_outcome_claims(err) || !rf->fan.sent)
     return err;
   said = claimed(t, &rf->fan);
   if (said)

@@ -105,6 +105,7 @@ struct rep_txn {
   uint32_t post_ok;         /* children whose counters are right after the post-op */
   uint32_t post_gone;       /* children where the object is gone, so there is nothing to mark */
   int lock_err;
+  uint32_t lock_gone;          /* children that locked nothing, as there is no such object */
   bool dirty_owed;             /* a pre-op raised dirty */
   bool counters_known;         /* the counters were asked for: `accused` is known, as after a pre-op */
   bool retried;                /* entry: a first attempt may have done it on some children */
@@ -158,7 +159,8 @@ struct gi_fop *rep_txn_helper(struct rep_txn *t, enum gi_fop_kind kind);
 bool rep_txn_by_fd(const struct rep_txn *t, unsigned child);
 
 /* ---- lock.c ---- */
-void rep_txn_lock(struct rep_txn *t);      /* continues with rep_txn_locked */
+void rep_txn_lock(struct rep_txn *t); /* continues with rep_txn_locked */
+void rep_txn_lock_failed(struct rep_txn *t, unsigned child, int err);
 void rep_txn_unlock(struct rep_txn *t);    /* continues with rep_txn_end */
 void rep_txn_contended(struct rep_txn *t); /* a lock was refused: counts it; writers of the file lock less for a while */
 
