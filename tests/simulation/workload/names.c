@@ -58,14 +58,16 @@ since(const struct visit *v)
 
 /* ---- what bricks hold ---- */
 
-/* *linkto: what it has is a linkto file, or was one before it missed that the file has come. */
+/* *linkto: what it has is a linkto file, or was one before it missed that the file has come. What a rename has left that was not decided is no
+ * name. */
 static bool
 brick_has(const struct sim_cluster *c, unsigned brick, struct sim_place_of at, struct gi_gfid *gfid, bool *linkto)
 {
   char dir[16], name[16], path[64];
   snprintf(path, sizeof(path), SIM_BRICK_DIR "/%s/%s", sim_names_directory(at.dir, dir), sim_namespace_name(at.name, name));
-  *linkto = sim_set_count(&c->config) > 1 && sim_spread_is_linkto(c, brick, path);
-  return sim_disk_gfid(c->machine[brick].disk, path, gfid);
+  bool spread = sim_set_count(&c->config) > 1;
+  *linkto = spread && sim_spread_is_linkto(c, brick, path);
+  return sim_disk_gfid(c->machine[brick].disk, path, gfid) && !(spread && sim_spread_is_undecided(c, brick, path));
 }
 
 /* The bricks where the name is what it is to be. A linkto file is none of the names, unless another copy of it is the file. */

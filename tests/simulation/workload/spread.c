@@ -14,6 +14,8 @@
 
 #define LINKTO_KEY "trusted.glusterfs.dht.linkto"
 #define LAYOUT_KEY "trusted.glusterfs.dht"
+#define NOTE_KEY "trusted.glusterfs.dht.rename"
+#define GFID_CHARS (GI_UUID_TEXT - 1)
 #define OBJECTS 4096
 
 /* What one set has under a name. */
@@ -69,6 +71,60 @@ sim_spread_is_linkto(const struct sim_cluster *c, unsigned brick, const char *pa
   sim_view_free(&fs);
   return linkto;
 }
+
+/* ---- renames that did not end ---- */
+
+/* The path on the brick of what a note calls by the gfid of its directory and its name. False: there is no such directory. */
+static bool
+noted_path(const struct sim_cluster *c, unsigned brick, const char *noted, char path[SIM_SPREAD_PATH])
+{
+  for (unsigned i = 0; i < sim_names_directories(c); i++) {
+    char name[16], text[GI_UUID_TEXT];
+    struct gi_gfid gfid;
+    int len = snprintf(path, SIM_SPREAD_PATH, SIM_BRICK_DIR "/%s", sim_names_directory(i, name));
+
+    if (!sim_disk_gfid(c->machine[brick].disk, path, &gfid) || strncmp(gi_gfid_text(&gfid, text), noted, GFID_CHARS) != 0)
+      continue;
+    snprintf(path + len, SIM_SPREAD_PATH - (size_t)len, "/%s", noted + GFID_CHARS);
+    return true;
+  }
+  return false;
+}
+
+/* The brick has that file under both names of the note, and this is the new one. */
+static bool
+has_both_names(const struct sim_cluster *c, unsigned brick, const char *path, const struct gi_gfid *gfid)
+{
+  struct gi_fs *fs = sim_disk_view(c->machine[brick].disk);
+  char note[2 * SIM_SPREAD_PATH], old[SIM_SPREAD_PATH], new[SIM_SPREAD_PATH];
+  ssize_t len = attribute(fs, path, NOTE_KEY, note, sizeof(note) - 1);
+  const char *second;
+  struct gi_gfid other;
+
+  sim_view_free(&fs);
+  if (len <= 0 || note[len - 1] != '\0')
+    return false;
+  second = note + strlen(note) + 1;
+  if (second >= note + len)
+    return false;
+  return noted_path(c, brick, second, new) && strcmp(new, path) == 0 && noted_path(c, brick, note, old) &&
+         sim_disk_gfid(c->machine[brick].disk, old, &other) && gi_gfid_equal(&other, gfid);
+}
+
+bool
+sim_spread_is_undecided(const struct sim_cluster *c, unsigned brick, const char *path)
+{
+  struct gi_gfid gfid, other;
+
+  if (!sim_disk_gfid(c->machine[brick].disk, path, &gfid) || !has_both_names(c, brick, path, &gfid))
+    return false;
+  for (unsigned i = 0; i < c->config.bricks; i++)
+    if (sim_spread_is_linkto(c, i, path) && sim_disk_gfid(c->machine[i].disk, path, &other) && gi_gfid_equal(&other, &gfid))
+      return false;
+  return true;
+}
+
+/* ---- what sets have ---- */
 
 static struct seen
 see(const struct look *l, unsigned set, const char *path)

@@ -46,8 +46,12 @@ unsigned sim_names_directories(const struct sim_cluster *c);
 const char *sim_names_directory(unsigned dir, char name[16]);
 
 /* spread.c: names over several sets. */
+#define SIM_SPREAD_PATH 128
 void sim_spread_sweep(struct sim_client *c);
 bool sim_spread_is_linkto(const struct sim_cluster *c, unsigned brick, const char *path); /* what the brick has there */
+/* A file that a rename over one of another set has given this further name, without deciding it: no client tells the name, and the next one that
+ * reaches all sets takes it back. */
+bool sim_spread_is_undecided(const struct sim_cluster *c, unsigned brick, const char *path);
 void sim_spread_check_disk(struct sim_cluster *c, unsigned brick);
 /* Names that were changed shortly before a machine lost its power, and are files on several sets: which one is right nothing says. */
 unsigned sim_spread_doubles(struct sim_cluster *c);
