@@ -169,7 +169,7 @@ const struct gi_extension gi_extensions[] = {
      "In the answer: the object shares its gfid with another one of the brick, which is the one that the gfid leads to."},
     {NULL,
      {GI_DURABLE_KEY},
-     "xdata of XATTROP, SETXATTR, FSETXATTR, REMOVEXATTR, FREMOVEXATTR and RENAME",
+     "xdata of XATTROP, SETXATTR, FSETXATTR, REMOVEXATTR, FREMOVEXATTR, SETATTR, FSETATTR and RENAME",
      "healer, client, rebalance",
      "0.1",
      "The attributes, or the new name, and whatever was done to the object before, are on the disk when it succeeds."},

@@ -355,18 +355,24 @@ zeroes_that_are_not_synced_are_a_loss(void **state)
 static void
 an_attribute_that_is_not_synced_is_a_loss(void **state)
 {
-  struct file *t = new_file();
-  struct gi_fop *f = file_fop(t, GI_FOP_FSETXATTR, APPLICATION);
+  static const enum gi_fop_kind kinds[] = {GI_FOP_FSETXATTR, GI_FOP_FSETATTR};
 
   (void)state;
-  f->args.dict = gi_dict_new();
-  gi_dict_set_bin(f->args.dict, "user.a", "b", 1);
-  gi_dict_set_int(gi_fop_xdata(f), "trusted.glusterfs.durable-op", 1);
-  with_fault(t, SIM_FAULT_FSYNC, 1000000);
-  assert_int_equal(sim_lone_run(&t->b, f), -EIO);
-  with_fault(t, SIM_FAULT_FSYNC, 0);
-  assert_int_equal(sync_file(t, APPLICATION), -EIO);
-  free_file(t);
+  for (size_t i = 0; i < GI_ARRAY_LEN(kinds); i++) {
+    struct file *t = new_file();
+    struct gi_fop *f = file_fop(t, kinds[i], APPLICATION);
+
+    f->args.dict = gi_dict_new();
+    gi_dict_set_bin(f->args.dict, "user.a", "b", 1);
+    f->args.valid = GI_SET_MODE;
+    f->args.iatt.mode = 0700;
+    gi_dict_set_int(gi_fop_xdata(f), i ? GI_DURABLE_KEY : "trusted.glusterfs.durable-op", 1);
+    with_fault(t, SIM_FAULT_FSYNC, 1000000);
+    assert_int_equal(sim_lone_run(&t->b, f), -EIO);
+    with_fault(t, SIM_FAULT_FSYNC, 0);
+    assert_int_equal(sync_file(t, APPLICATION), -EIO);
+    free_file(t);
+  }
 }
 
 /* ---- what a heal has the disk begin with before it syncs ---- */
@@ -448,7 +454,7 @@ durable_counters_survive(void **state)
   lose_nothing(t);
 }
 
-/* SETXATTR and REMOVEXATTR of an attribute of the file, or of the root. */
+/* SETXATTR and REMOVEXATTR of an attribute of the file, or of the root, or SETATTR of its mode. */
 static int
 change_attribute(struct file *t, enum gi_fop_kind kind, bool root)
 {
@@ -460,6 +466,8 @@ change_attribute(struct file *t, enum gi_fop_kind kind, bool root)
   f->args.name = "trusted.glusterfs.dht";
   f->args.dict = gi_dict_new();
   gi_dict_set_bin(f->args.dict, f->args.name, "sixteen bytes...", 16);
+  f->args.valid = GI_SET_MODE;
+  f->args.iatt.mode = 0700;
   gi_dict_set_int(gi_fop_xdata(f), GI_DURABLE_KEY, 1);
   return sim_lone_run(&t->b, f);
 }
@@ -467,14 +475,16 @@ change_attribute(struct file *t, enum gi_fop_kind kind, bool root)
 static void
 durable_attributes_survive(void **state)
 {
+  static const enum gi_fop_kind then[] = {GI_FOP_NULL, GI_FOP_REMOVEXATTR, GI_FOP_SETATTR};
+
   (void)state;
   for (unsigned root = 0; root < 2; root++)
-    for (unsigned removed = 0; removed < 2; removed++) {
+    for (size_t i = 0; i < GI_ARRAY_LEN(then); i++) {
       struct file *t = new_file();
 
       assert_int_equal(change_attribute(t, GI_FOP_SETXATTR, root), 0);
-      if (removed)
-        assert_int_equal(change_attribute(t, GI_FOP_REMOVEXATTR, root), 0);
+      if (then[i])
+        assert_int_equal(change_attribute(t, then[i], root), 0);
       lose_nothing(t);
     }
 }

@@ -36,7 +36,7 @@ static const struct {
     {FLAG(at_end), K(WRITE)},
     {FLAG(sync), K(WRITE) | RANGES},
     {FLAG(dsync), K(WRITE) | K(COPY_FILE_RANGE)},
-    {FLAG(unsynced), K(WRITE) | K(ZEROFILL) | K(COPY_FILE_RANGE) | ATTRIBUTES | COUNTERS},
+    {FLAG(unsynced), K(WRITE) | K(SETATTR) | K(FSETATTR) | K(ZEROFILL) | K(COPY_FILE_RANGE) | ATTRIBUTES | COUNTERS},
     {FLAG(flush), COUNTERS},
     {FLAG(wrote), K(SETATTR) | K(FSETATTR) | COUNTERS},
     {FLAG(existed), K(CREATE)},

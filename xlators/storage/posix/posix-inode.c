@@ -161,9 +161,12 @@ posix_run_setattr(struct posix_op *op)
   const struct gi_args *a = &fop->args;
   struct posix_at at;
   struct stat st;
-  int err = are_times(a) ? object(op, &at, &st) : EINVAL;
+  int err;
 
   GI_ASSERT(op->exclusive || !(a->valid & (GI_SET_MODE | OWNER_BITS)));
+  if (posix_waits_for_disk(op))
+    return RUN_MOVE;
+  err = are_times(a) ? object(op, &at, &st) : EINVAL;
   if (err)
     return posix_err(op, err);
   if (lost_marks(op, at, &st)) {
@@ -184,6 +187,8 @@ posix_run_setattr(struct posix_op *op)
     err = set_times(op, at);
   if (!err)
     write_healed_times(op, at);
+  if (!err && posix_is_durable(op))
+    err = posix_sync_object(op, at, &st);
   if (!err)
     err = posix_node_stat(op, NODE_OBJ, at, &fop->rsp.post);
   return err ? posix_err(op, err) : posix_ok(op, 0);
