@@ -224,8 +224,7 @@ set_marks(struct move *m)
   fop->args.dict = gi_dict_new();
   gi_dict_set_bin(fop->args.dict, d->linkto_key, target, (uint32_t)strlen(target) + 1);
   gi_dict_set_str(fop->args.dict, d->mode_key, mode);
-  gi_dict_set_int(gi_fop_xdata(fop), GI_DURABLE_KEY, 1);
-  return di_do_drop(d, fop, m->f.from);
+  return di_do_drop(d, fop, m->f.from); /* the mode, which is next, brings it to the disk */
 }
 
 /* With marks, or without: a mode that somebody sets meanwhile stays. */

@@ -171,8 +171,6 @@ keep_source(struct gi_fop *fop, void *arg)
 static void
 name_source(struct gi_fop *fop, void *arg)
 {
-  if (!changing.named) /* else it is for bricks that missed it, and the mode is next */
-    see_whether_lasting(fop);
   changing.named = true;
 }
 
