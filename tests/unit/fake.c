@@ -510,6 +510,7 @@ fake_wait(struct fake_stack *s, uint64_t ns)
 
   while ((now = gi_now(s->ctx.reactor)) < end)
     gi_reactor_turn(s->ctx.reactor, end - now);
+  gi_reactor_turn(s->ctx.reactor, 0); /* what was due before, if this process had no processor until then */
 }
 
 /* ---- scripts ---- */
