@@ -456,8 +456,6 @@ int di_linkto_lead(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid,
 /* Makes one in place of what has the name there. The reply of the RENAME, if it came to that, is the caller's. */
 int di_linkto_replace(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *stat, unsigned child,
                       unsigned target, struct gi_fop **reply);
-/* Gives what is there the mode of a linkto file: on the disk, before others trust in it that it is no file. */
-struct gi_fop *di_linkto_mode_fop(struct gi_fop *fop, const struct gi_gfid *gfid);
 /* Removes what must be a linkto file. */
 int di_linkto_remove(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, unsigned child, bool spare_open);
 

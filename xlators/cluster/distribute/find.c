@@ -127,20 +127,13 @@ di_found_end(struct di_found *f)
   di_ask_end(&f->ask);
 }
 
-/* A copy has become the file already and names it still, and whoever moved it was killed; its own marks may be lost. */
+/* It is on its way to a copy that has become the file already, and whoever moved it was killed; or it was. */
 static bool
-counts_still(const struct di *d, const struct di_found *f, uint64_t child)
+counts_still(const struct di *d, const struct di_found *f, const struct gi_fop *reply)
 {
-  const struct gi_gfid *gfid = &gi_fan_reply(&f->ask.fan, (unsigned)child)->rsp.stat.gfid;
+  int to = di_is_source(d, reply) ? di_linkto_target(d, reply) : -1;
 
-  di_foreach(i, f->file & ~(1ull << child))
-  {
-    const struct gi_fop *copy = gi_fan_reply(&f->ask.fan, (unsigned)i);
-
-    if (di_is_unfinished(d, copy) && di_linkto_target(d, copy) == (int)child && gi_gfid_equal(gfid, &copy->rsp.stat.gfid))
-      return true;
-  }
-  return false;
+  return to >= 0 && (f->file >> to & 1) && di_is_unfinished(d, gi_fan_reply(&f->ask.fan, (unsigned)to));
 }
 
 bool
@@ -163,7 +156,7 @@ unsigned
 di_found_file(const struct di *d, const struct di_found *f)
 {
   GI_ASSERT(f->file);
-  di_foreach(i, f->file) if (counts_still(d, f, i)) return (unsigned)i;
+  di_foreach(i, f->file) if (counts_still(d, f, gi_fan_reply(&f->ask.fan, (unsigned)i))) return (unsigned)i;
   di_foreach(i, f->file)
   {
     const struct gi_fop *reply = gi_fan_reply(&f->ask.fan, (unsigned)i);

@@ -5,7 +5,6 @@
  */
 #include "xlators/cluster/distribute/di.h"
 
-#include "libglusterish/extension.h"
 #include "libglusterish/mutants.h"
 
 #include <errno.h>
@@ -41,17 +40,6 @@ di_linkto_target(const struct di *d, const struct gi_fop *reply)
   memcpy(name, bytes, len);
   name[len] = '\0';
   return di_by_name(d, name);
-}
-
-struct gi_fop *
-di_linkto_mode_fop(struct gi_fop *fop, const struct gi_gfid *gfid)
-{
-  struct gi_fop *h = di_own_fop(fop, GI_FOP_SETATTR, gfid);
-
-  h->args.valid = GI_SET_MODE;
-  h->args.iatt.mode = S_IFREG | GI_LINKTO_MODE;
-  gi_dict_set_int(gi_fop_xdata(h), GI_DURABLE_KEY, 1);
-  return h;
 }
 
 /* It belongs to the owner of the file: quotas and listings by owner count it there. */

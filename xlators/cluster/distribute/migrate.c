@@ -8,6 +8,7 @@
  */
 #include "xlators/cluster/distribute/di.h"
 
+#include "libglusterish/extension.h"
 #include "libglusterish/mutants.h"
 
 #include <errno.h>
@@ -28,6 +29,217 @@
    GI_KIND(GI_FOP_DISCARD) | GI_KIND(GI_FOP_ZEROFILL) | GI_KIND(GI_FOP_SETATTR) | GI_KIND(GI_FOP_FSETATTR) | \
    GI_KIND(GI_FOP_SETXATTR) | GI_KIND(GI_FOP_FSETXATTR) | GI_KIND(GI_FOP_REMOVEXATTR) | GI_KIND(GI_FOP_FREMOVEXATTR) | \
    GI_KIND(GI_FOP_XATTROP) | GI_KIND(GI_FOP_FXATTROP) | GI_KIND(GI_FOP_FSYNC))
+
+/* ---- a move that did not end ---- */
+
+/* Under the lock of moves: *comes says that the file that is there is still on its way to `child`, *lost that it was, and has lost its marks. 0, or
+ * why nobody knows. */
+static int
+comes_from(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned child, bool *comes,
+           bool *lost, struct gi_iatt *stat)
+{
+  struct gi_loc object = {.gfid = *gfid};
+  struct di_found f;
+  const struct gi_fop *reply;
+  int err;
+
+  di_find(d, fop, &object, 1ull << source, &f);
+  reply = gi_fan_reply(&f.ask.fan, source);
+  err = f.failed ? ENOTCONN : 0;
+  *comes = f.file && di_is_moving(d, &reply->rsp.stat, reply->rsp.xdata) && di_linkto_target(d, reply) == (int)child;
+  *lost = f.file && di_lost_marks(d, reply) && di_linkto_target(d, reply) == (int)child;
+  *stat = reply->rsp.stat;
+  di_found_end(&f);
+  return err;
+}
+
+/* *unfinished: it has arrived on `child`, which names its source still. 0, or why nobody knows. */
+static int
+is_unfinished_at(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, bool *unfinished)
+{
+  struct gi_loc object = {.gfid = *gfid};
+  struct di_found f;
+  int err;
+
+  di_find(d, fop, &object, 1ull << child, &f);
+  err = f.failed ? ENOTCONN : 0;
+  *unfinished = f.file && di_is_unfinished(d, gi_fan_reply(&f.ask.fan, child));
+  di_found_end(&f);
+  return err;
+}
+
+/* What is given to the file after its mode: who was killed may not have come to that. An ACL may have changed the mode of the source since; of the
+ * bits that are its marks the file has the owner's, as in `mode`. */
+static int
+bring_along(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat, uint32_t mode, unsigned source, unsigned child)
+{
+  struct gi_fop *set = di_own_fop(fop, GI_FOP_SETATTR, &stat->gfid);
+  int err;
+
+  set->args.valid = GI_SET_ATIME | GI_SET_MTIME | GI_SET_MODE;
+  set->args.iatt = *stat;
+  set->args.iatt.mode = (stat->mode & ~(uint32_t)DI_MOVING) | (mode & DI_MOVING);
+  err = di_do_drop(d, set, child);
+  if (!err)
+    err = di_bring_size(d, fop, &stat->gfid, source, child);
+  return err ? err : di_last_xattrs(d, fop, &stat->gfid, source, child);
+}
+
+/* Sets the mode of a linkto file. */
+static struct gi_fop *
+linkto_mode_fop(struct gi_fop *fop, const struct gi_gfid *gfid)
+{
+  struct gi_fop *h = di_own_fop(fop, GI_FOP_SETATTR, gfid);
+
+  h->args.valid = GI_SET_MODE;
+  h->args.iatt.mode = S_IFREG | GI_LINKTO_MODE;
+  return h;
+}
+
+static int
+retire(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source)
+{
+  struct gi_fop *h = linkto_mode_fop(fop, gfid);
+
+  h->caller.pid = GI_PID_REBALANCE;
+  gi_dict_set_uint(gi_fop_xdata(h), GI_MOVED_KEY, 1);
+  return di_do_drop(d, h, source);
+}
+
+/* The size of a file in blocks may be changed by adding to it only while there is one that counts. */
+static int
+lock_move(struct di *d, struct gi_fop *fop, struct di_locks *locks, const struct gi_gfid *gfid, unsigned source, bool wait)
+{
+  struct gi_loc object = {.gfid = *gfid};
+  int err = di_lock(d, fop, locks, wait ? DI_LOCK_MIGRATE : DI_LOCK_MIGRATE_NOW, source, &object, NULL);
+
+  return err ? err : di_lock(d, fop, locks, wait ? DI_LOCK_SIZE : DI_LOCK_SIZE_NOW, source, &object, NULL);
+}
+
+int
+di_take_back(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned target)
+{
+  struct gi_loc object = {.gfid = *gfid};
+  const struct gi_fop *reply;
+  struct di_found f;
+  bool copy, file;
+  int err;
+
+  GI_ASSERT(source != target);
+  di_find(d, fop, &object, 1ull << target, &f);
+  reply = gi_fan_reply(&f.ask.fan, target);
+  err = f.failed ? ENOTCONN : 0;
+  copy = f.file && di_is_unfinished(d, reply) && di_linkto_target(d, reply) == (int)source;
+  file = f.file && !copy;
+  di_found_end(&f);
+  if (file)
+    return EALREADY; /* it has moved: who set the mode of what that has left sets it there */
+  if (!err && copy) {
+    struct gi_fop *h = linkto_mode_fop(fop, gfid);
+
+    h->caller.pid = GI_PID_REBALANCE;
+    err = di_do_drop(d, h, target);
+  }
+  if (!err)
+    err = di_xattr_drop(d, fop, gfid, source, d->linkto_key);
+  return err ? err : di_xattr_drop(d, fop, gfid, source, d->mode_key);
+}
+
+/* The source was found so, or its target: under the lock it is looked at again. */
+static int
+take_back(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned source, unsigned target, bool wait)
+{
+  struct di_locks locks = {0};
+  struct gi_iatt stat;
+  bool comes, lost = false;
+  int err = lock_move(d, fop, &locks, gfid, source, wait);
+
+  if (!err)
+    err = comes_from(d, fop, gfid, source, target, &comes, &lost, &stat);
+  if (!err)
+    err = lost ? di_take_back(d, fop, gfid, source, target) : EALREADY;
+  di_unlock(d, fop, &locks);
+  return !wait && err == EACCES ? EAGAIN : err;
+}
+
+int
+di_finish_move(struct di *d, struct gi_fop *fop, const struct gi_fop *reply, unsigned child, bool wait, unsigned *source)
+{
+  struct gi_gfid gfid = reply->rsp.stat.gfid;
+  struct di_locks locks = {0};
+  struct gi_iatt stat;
+  uint32_t mode = reply->rsp.stat.mode;
+  bool comes = false, lost = false, unfinished = false;
+  int from = di_linkto_target(d, reply), err;
+
+  if (from < 0 || from == (int)child)
+    return EALREADY; /* from where nobody can say */
+  if (di_lost_marks(d, reply)) {
+    *source = child;
+    return take_back(d, fop, &gfid, child, (unsigned)from, wait);
+  }
+  *source = (unsigned)from;
+  err = lock_move(d, fop, &locks, &gfid, *source, wait);
+  if (!err)
+    err = is_unfinished_at(d, fop, &gfid, child, &unfinished);
+  if (!err && !unfinished)
+    err = EALREADY; /* by who moves it, who may have only begun when it was found so */
+  if (!err)
+    err = comes_from(d, fop, &gfid, *source, child, &comes, &lost, &stat);
+  if (!err && lost)
+    err = di_take_back(d, fop, &gfid, *source, child);
+  if (!err && comes) {
+    err = bring_along(d, fop, &stat, mode, *source, child);
+    if (!err)
+      err = di_linkto_lead(d, fop, &gfid, *source, child); /* to those who missed it */
+    if (!err)
+      err = di_file_sync(d, fop, &gfid, child); /* or it is no file any more after a loss of power */
+    if (!err)
+      err = retire(d, fop, &gfid, *source);
+  }
+  if (!err && !lost)
+    GI_IGNORE(di_xattr_drop(d, fop, &gfid, child, d->linkto_key)); /* then the next lookup does */
+  di_unlock(d, fop, &locks);
+  return !wait && (err == EACCES || err == EBUSY) ? EAGAIN : err; /* EBUSY: somebody has a lock of a user there */
+}
+
+int
+di_arrived_at(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned child, int *at)
+{
+  struct gi_loc object = {.gfid = *gfid};
+  struct di_found f;
+  const struct gi_fop *reply;
+  bool unfinished = false;
+  int target = -1, err;
+
+  *at = -1;
+  di_find(d, fop, &object, 1ull << child, &f);
+  reply = gi_fan_reply(&f.ask.fan, child);
+  err = f.failed ? ENOTCONN : 0;
+  if (f.file && di_is_source(d, reply))
+    target = di_linkto_target(d, reply);
+  di_found_end(&f);
+  if (!err && target >= 0 && target != (int)child)
+    err = is_unfinished_at(d, fop, gfid, (unsigned)target, &unfinished);
+  if (!err && unfinished)
+    *at = target;
+  return err;
+}
+
+void
+di_end_move(struct di *d, struct gi_fop *fop, const struct gi_gfid *gfid, unsigned at)
+{
+  struct gi_loc object = {.gfid = *gfid};
+  struct di_found f;
+  unsigned source;
+
+  GI_ASSERT(at < d->n);
+  di_find(d, fop, &object, 1ull << at, &f);
+  if (f.file && di_is_unfinished(d, gi_fan_reply(&f.ask.fan, at)))
+    GI_IGNORE(
+        di_finish_move(d, fop, gi_fan_reply(&f.ask.fan, at), at, true, &source)); /* who looks again sees what came of it */
+  di_found_end(&f);
+}
 
 /* ---- descriptors ---- */
 
@@ -409,8 +621,7 @@ after_mode(struct di *d, struct gi_fop *fop)
     if (err)
       return gi_fop_fail(fop, err);
     if (left && named && !gi_has_linkto_mode(mode) && file) {
-      GI_IGNORE(
-          di_do_drop(d, di_linkto_mode_fop(fop, &inode->gfid), (unsigned)k)); /* the file is where it leads all the same */
+      GI_IGNORE(di_do_drop(d, linkto_mode_fop(fop, &inode->gfid), (unsigned)k)); /* the file is where it leads all the same */
       return after_moved(d, fop);
     }
     if (named && gi_has_linkto_mode(mode))

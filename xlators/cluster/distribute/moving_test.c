@@ -615,6 +615,70 @@ test_a_mode_follows_when_it_has_moved(void **state)
   }
 }
 
+/* ---- a mode that was set when who moved it was killed ---- */
+
+static uint32_t both_modes[2];
+static bool both_named[2];
+
+/* Source and target name each other, and neither shows marks; the first has kept its mode. */
+static void
+say_alike(struct gi_fop *fop, void *arg)
+{
+  unsigned child = *(const unsigned *)arg;
+  const char *other = child ? "child-0" : "child-1";
+
+  attr_of(&fop->rsp.stat, FILE_GFID, both_modes[child]);
+  if (both_named[child])
+    gi_dict_set_bin(gi_fop_rsp_xdata(fop), KEY ".linkto", other, (uint32_t)strlen(other) + 1);
+  if (child == 0)
+    gi_dict_set_str(gi_fop_rsp_xdata(fop), KEY ".mode", "644");
+}
+
+static void
+keep_its_mode(struct gi_fop *fop, void *arg)
+{
+  both_modes[*(const unsigned *)arg] = fop->args.iatt.mode;
+}
+
+static void
+drop_its_name(struct gi_fop *fop, void *arg)
+{
+  if (strcmp(fop->args.name, KEY ".linkto") == 0)
+    both_named[*(const unsigned *)arg] = false;
+}
+
+/* What is done to the source since is not done to the target: the source is the file. */
+static void
+test_source_that_has_lost_its_marks_is_the_file(void **state)
+{
+  static const unsigned number[] = {0, 1};
+
+  for (unsigned home = 0; home < 2; home++) {
+    struct fake_stack *s = stack_with_dir(2, 0);
+    struct gi_fop *f = entry_fop(s, GI_FOP_LOOKUP, name_on(home, 2));
+
+    both_modes[0] = S_IFREG | 0600;
+    both_modes[1] = S_IFREG | 0644;
+    both_named[0] = both_named[1] = true;
+    for (unsigned i = 0; i < 2; i++) {
+      void *arg = (void *)(uintptr_t)&number[i];
+
+      fake_script_always(s, i, GI_FOP_LOOKUP, (struct fake_reply){.fill = say_alike, .arg = arg});
+      fake_script_always(s, i, GI_FOP_SETATTR, (struct fake_reply){.fill = keep_its_mode, .arg = arg});
+      fake_script_always(s, i, GI_FOP_REMOVEXATTR, (struct fake_reply){.fill = drop_its_name, .arg = arg});
+    }
+    fake_submit(s, f);
+    assert_int_equal(f->rsp.ret, 0);
+    assert_int_equal(f->rsp.stat.mode, S_IFREG | 0600);
+    assert_ptr_equal(di_inode_of(di_of(s->x), fake_inode(s, FILE_GFID))->cached, s->x->children[0]);
+    assert_int_equal(both_modes[0], S_IFREG | 0600);
+    assert_int_equal(both_modes[1], S_IFREG | GI_LINKTO_MODE);
+    assert_false(both_named[0]);
+    assert_true(both_named[1]); /* it is a linkto file */
+    fake_stack_free(s);
+  }
+}
+
 /* ---- extended attributes and ACLs ---- */
 
 #define ACL "system.posix_acl_access"
@@ -725,6 +789,7 @@ main(void)
       cmocka_unit_test(test_a_lock_of_the_size_that_is_left_behind_is_told_and_given_back),
       cmocka_unit_test(test_a_move_is_finished_when_nobody_has_a_lock),
       cmocka_unit_test(test_a_mode_follows_when_it_has_moved),
+      cmocka_unit_test(test_source_that_has_lost_its_marks_is_the_file),
       cmocka_unit_test(test_attributes_that_the_target_lacks_are_no_error),
       cmocka_unit_test(test_an_acl_follows_when_it_has_moved),
   };

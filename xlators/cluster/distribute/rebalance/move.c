@@ -159,7 +159,7 @@ di_move_unlock_file(struct move *m)
 /* ---- marks ---- */
 
 /* For the mode of `child`, with `owner` for all attributes at once; the source is told with it whether it has moved: then nobody gets a lock there any
- * more. What says which of both counts is on the disks: a brick that loses its power shows no source without marks beside a target that is the file. */
+ * more. */
 static struct gi_fop *
 mode_fop(struct move *m, unsigned child, uint32_t mode, bool owner)
 {
@@ -171,8 +171,6 @@ mode_fop(struct move *m, unsigned child, uint32_t mode, bool owner)
   fop->args.iatt.mode = (m->stat.mode & ~07777u) | mode;
   if (child == m->f.from)
     gi_dict_set_uint(gi_fop_xdata(fop), GI_MOVED_KEY, mode == GI_LINKTO_MODE);
-  if (child == m->f.from || mode == GI_LINKTO_MODE)
-    gi_dict_set_int(gi_fop_xdata(fop), GI_DURABLE_KEY, 1);
   return fop;
 }
 
@@ -224,7 +222,7 @@ set_marks(struct move *m)
   fop->args.dict = gi_dict_new();
   gi_dict_set_bin(fop->args.dict, d->linkto_key, target, (uint32_t)strlen(target) + 1);
   gi_dict_set_str(fop->args.dict, d->mode_key, mode);
-  return di_do_drop(d, fop, m->f.from); /* the mode, which is next, brings it to the disk */
+  return di_do_drop(d, fop, m->f.from);
 }
 
 /* With marks, or without: a mode that somebody sets meanwhile stays. */

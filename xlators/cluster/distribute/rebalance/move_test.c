@@ -132,8 +132,7 @@ static struct {
   uint32_t mode, gid, target_mode, target_gid;
   bool named; /* its target, by the source */
   enum { NOBODY, OWNER_GROUP, OWNER_MODE } change;
-  bool always;      /* the group, whenever the target becomes the file */
-  unsigned passing; /* marks that a loss of power may take away */
+  bool always; /* the group, whenever the target becomes the file */
 } changing;
 
 static void
@@ -155,15 +154,8 @@ say_both(struct gi_fop *fop, void *arg)
 }
 
 static void
-see_whether_lasting(const struct gi_fop *fop)
-{
-  changing.passing += !gi_dict_get(fop->xdata, GI_DURABLE_KEY);
-}
-
-static void
 keep_source(struct gi_fop *fop, void *arg)
 {
-  see_whether_lasting(fop);
   if (fop->args.valid & GI_SET_MODE)
     changing.mode = fop->args.iatt.mode & 07777;
 }
@@ -179,8 +171,6 @@ keep_target(struct gi_fop *fop, void *arg)
 {
   if (fop->args.valid & GI_SET_MODE)
     changing.target_mode = fop->args.iatt.mode & 07777;
-  if (changing.target_mode == GI_LINKTO_MODE)
-    see_whether_lasting(fop);
   if (fop->args.valid & GI_SET_GID)
     changing.target_gid = fop->args.iatt.gid;
   if (changing.target_mode == GI_LINKTO_MODE)
@@ -231,30 +221,6 @@ test_target_is_a_linkto_file_before_it_is_emptied(void **state)
   assert_int_equal(fake_count(s, 1, GI_FOP_TRUNCATE), 1);
   assert_int_equal(changing.target_mode, 0640);
   fake_stack_free(s);
-}
-
-/* A brick that loses its power shows no file without marks beside a target that is the file, nor a target that was one before it was emptied: whoever
- * asks that brick would take the wrong one. */
-static void
-test_what_says_which_copy_counts_is_on_the_disks(void **state)
-{
-  (void)state;
-  for (int earlier = 0; earlier < 2; earlier++) {
-    struct fake_stack *s = fake_stack_new("cluster/distribute", NULL, 2);
-    struct di_reb r = {.d = di_of(s->x)};
-
-    memset(&changing, 0, sizeof(changing));
-    changing.named = earlier; /* a move that an ACL has taken back */
-    changing.mode = earlier ? 0640 | DI_MOVING : 0644;
-    changing.target_mode = earlier ? 0644 : GI_LINKTO_MODE;
-    script_both(s);
-    gi_task_start(s->x->reactor, move, &r);
-    fake_settle(s);
-    assert_int_equal(r.moved, 1);
-    assert_int_equal(changing.mode, GI_LINKTO_MODE);
-    assert_int_equal(changing.passing, 0);
-    fake_stack_free(s);
-  }
 }
 
 static void
@@ -778,7 +744,6 @@ main(void)
       cmocka_unit_test(test_what_changes_while_the_target_becomes_the_file),
       cmocka_unit_test(test_owners_that_change_all_the_time),
       cmocka_unit_test(test_target_is_a_linkto_file_before_it_is_emptied),
-      cmocka_unit_test(test_what_says_which_copy_counts_is_on_the_disks),
       cmocka_unit_test(test_marks_of_another_are_no_mode),
       cmocka_unit_test(test_file_that_was_renamed_is_met_by_another_walk),
       cmocka_unit_test(test_a_layout_that_is_exchanged_later),
