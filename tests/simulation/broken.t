@@ -13,7 +13,7 @@ NEAR=10
 # BUG|SEED|OPTIONS
 table() {
   cat <<'END'
-accept an old layout|134|--workload moved --mishaps client-freeze
+accept an old layout|147|--workload moved --mishaps client-freeze
 acknowledge before quorum|1|--workload register --mishaps none
 answer before those who failed are blamed|2|--workload register --mishaps disk-faults,brick-crash,partition
 believe in locks that a majority dropped|103|--workload locks --mishaps cut,brick-crash
@@ -21,7 +21,7 @@ believe names for longer than a lease|1|--workload names --layers nl-cache --mis
 believe that a name is absent which was made|1|--workload names --layers nl-cache --mishaps none
 bring back what good copies lack|25|--workload names --mishaps cut
 bring data to the disk before its counters|87|--workload synced --mishaps power-loss
-change the source of a move alone|4|--workload images --mishaps none
+change the source of a move alone|3|--workload images --mishaps none
 clear dirty without fsync|4|--workload register --mishaps power-loss,cut,brick-crash
 compare no copy with what was copied|2|--workload images --mishaps none
 copy from a source that was blamed meanwhile|97|--workload register --mishaps brick-freeze,cut
