@@ -222,7 +222,7 @@ di_do(struct di *d, struct gi_fop *fop, unsigned child)
 }
 
 int
-di_do_all(struct di *d, struct gi_fop *fop)
+di_do_from_top(struct di *d, struct gi_fop *fop)
 {
   di_fop_of(fop, d)->inner = true;
   gi_task_fop(fop, d->x);

@@ -254,7 +254,7 @@ struct gi_fop *di_own_fop(struct gi_fop *fop, enum gi_fop_kind kind, const struc
 /* Sends it to one subvolume and waits: 0 or errno. The reply is in fop->rsp. */
 int di_do(struct di *d, struct gi_fop *fop, unsigned child);
 /* The same from the top: as if the application had asked for it, with all that a file on the move needs. */
-int di_do_all(struct di *d, struct gi_fop *fop);
+int di_do_from_top(struct di *d, struct gi_fop *fop);
 /* Sends it to one subvolume as di_do, and drops it. */
 int di_do_drop(struct di *d, struct gi_fop *fop, unsigned child);
 /* The operation as it is; the reply becomes its own. */

@@ -100,7 +100,7 @@ empty_existing(struct di *d, struct gi_fop *fop)
   int err;
 
   h->loc.gfid = fop->rsp.stat.gfid;
-  err = di_do_all(d, h);
+  err = di_do_from_top(d, h);
   gi_fop_unref(h);
   return err ? gi_fop_fail(fop, err) : GI_ANSWERED;
 }
@@ -171,7 +171,7 @@ open_existing(struct di *d, struct gi_fop *fop)
   gi_fd_rebind(fop->fd, &stat.gfid);
   gi_fop_set_fd(h, fop->fd);
   h->args.flags = fop->args.flags & ~(uint32_t)(O_CREAT | O_EXCL);
-  err = di_do_all(d, h);
+  err = di_do_from_top(d, h);
   gi_fop_unref(h);
   if (err)
     return gi_fop_fail(fop, err);

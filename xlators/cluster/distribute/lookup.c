@@ -595,7 +595,7 @@ di_resolve(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, int *chil
 
   gi_loc_copy_name(&h->loc, loc);
   di_keep_names(h);
-  err = di_do_all(d, h);
+  err = di_do_from_top(d, h);
   if (!err && gi_gfid_is_none(&h->rsp.stat.gfid))
     err = EIO;
   if (!err) {

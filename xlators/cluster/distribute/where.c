@@ -94,7 +94,7 @@ file(struct di *d, struct gi_fop *fop)
   const char *word;
   struct text t;
 
-  GI_IGNORE(di_do_all(d, h));
+  GI_IGNORE(di_do_from_top(d, h));
   gi_reply_move(fop, h);
   gi_fop_unref(h);
   if (fop->rsp.ret < 0 || where_of(fop->args.name) == NODES || !gi_dict_get_str(fop->rsp.dict, fop->args.name, &word))
