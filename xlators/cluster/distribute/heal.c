@@ -274,19 +274,19 @@ make_fop(struct gi_fop *fop, const struct gi_loc *loc, const struct gi_iatt *sta
 }
 
 static struct gi_fop *
-attr_fop(struct gi_fop *fop, const struct gi_iatt *stat)
+attr_fop(struct gi_fop *fop, const struct gi_iatt *stat, int32_t times)
 {
   struct gi_fop *h = di_own_fop(fop, GI_FOP_SETATTR, &stat->gfid);
 
-  h->args.valid = GI_SET_MODE | GI_SET_UID | GI_SET_GID | GI_SET_ATIME | GI_SET_MTIME | GI_SET_CTIME;
+  h->args.valid = GI_SET_MODE | GI_SET_UID | GI_SET_GID | times;
   h->args.iatt = *stat;
   return h;
 }
 
 static void
-give_attrs(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat, uint64_t mask)
+give_attrs(struct di *d, struct gi_fop *fop, const struct gi_iatt *stat, int32_t times, uint64_t mask)
 {
-  struct gi_fop *h = attr_fop(fop, stat);
+  struct gi_fop *h = attr_fop(fop, stat, times);
   struct di_ask ask;
 
   di_ask_copy(d, &ask, h, mask);
@@ -322,7 +322,7 @@ di_make_again(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const 
   di_ask_end(&ask);
   gi_fop_unref(h);
   if (made) {
-    give_attrs(d, fop, stat, made);
+    give_attrs(d, fop, stat, GI_SET_ATIME | GI_SET_MTIME | GI_SET_CTIME, made);
     di_heal_xattrs(d, fop, &stat->gfid, (unsigned)__builtin_ctzll(has), made, 0);
   }
   return made;
@@ -440,7 +440,7 @@ di_heal_dir(struct di *d, struct gi_fop *fop, const struct gi_loc *loc, const st
   if (missing && hashed >= 0)
     missing &= ~make_missing(d, fop, &named, &want, missing, (unsigned)hashed);
   if (differ)
-    give_attrs(d, fop, &want, differ);
+    give_attrs(d, fop, &want, 0, differ);
   if (!missing && d->up == di_all(d))
     heal_layout(d, fop, has_name ? &named : loc, &gfid);
   if (named.name && named.name != loc->name) {
